@@ -1,6 +1,6 @@
 import { sourceListDigest } from "@bunting/protocol";
 import { expect } from "chai";
-import { planRollout, storedDigests, type RolloutPlan } from "./rolled-out.js";
+import { joinedDigests, planRollout, storedDigests, type RolloutPlan } from "./rolled-out.js";
 
 describe("planRollout", () => {
   const injection = (
@@ -29,6 +29,14 @@ describe("planRollout", () => {
         next: { a: "1", b: "2" },
       });
     }
+  });
+
+  it("counts the texts of all Injections of a namespace, and of one that moves what the first has", () => {
+    const first = storedDigests(injection({ a: "1", moves: "old" }, '{"b":"1"}'));
+    const second = storedDigests(injection({ b: "2", moves: "new" }, '{"a":"0"}'));
+    const { changed, next } = planRollout(joinedDigests(first, [second]), () => true);
+    expect([...changed]).to.deep.equal(["b"]);
+    expect(next).to.deep.equal({ a: "1", b: "2", moves: "old" });
   });
 
   it("restarts for digests that have changed", () => {

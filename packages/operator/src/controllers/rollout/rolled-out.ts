@@ -44,6 +44,17 @@ export function storedDigests(injection: KubeObject): StoredDigests {
   };
 }
 
+/** The Injections of a namespace as one, the first of which has the annotation. Of a text that is about to move, the first one counts, too. */
+export function joinedDigests(first: StoredDigests, further: readonly StoredDigests[]): StoredDigests {
+  if (further.length === 0) return first;
+  const lastFirst = [first, ...further].toReversed();
+  return {
+    ...first,
+    digests: Object.assign({}, ...lastFirst.map(({ digests }) => digests)) as Digests,
+    lists: new Map(lastFirst.flatMap(({ lists }) => [...lists])),
+  };
+}
+
 function digestOf({ digest, origin = digest, frame }: InjectionEntry): string {
   return frame === undefined ? origin : `${origin}/${frame}`;
 }

@@ -62,7 +62,7 @@ class Namespace {
     },
   } as unknown as ClusterWatches;
 
-  #digest = "";
+  #digest: string | undefined;
 
   /** The Injection is another one, or has another digest. */
   compiled(digest: string, uid = "i", annotation?: string): void {
@@ -70,11 +70,22 @@ class Namespace {
     this.#tell(uid, annotation);
   }
 
+  /** An Injection beside the first one has the digest, for which that had no room. */
+  compiledBeside(digest: string, annotation?: string): void {
+    this.#digest = undefined;
+    this.#tell("i", annotation);
+    this.#event({ name: "bunting-2", uid: "i2" }, digest);
+  }
+
   #tell(uid: string, annotation: string | undefined): void {
-    const resourceVersion = String(++this.#version);
     const annotations = annotation === undefined ? {} : { [rolledOut]: annotation };
-    const metadata = { namespace: "shop", name: "bunting", uid, resourceVersion, annotations };
-    const spec = { format: 1, sources: { app: { digest: this.#digest, env: [] } } };
+    this.#event({ name: "bunting", uid, annotations }, this.#digest);
+  }
+
+  #event(of: KubeObject["metadata"], digest: string | undefined): void {
+    const resourceVersion = String(++this.#version);
+    const metadata = { namespace: "shop", resourceVersion, ...of };
+    const spec = { format: 1, sources: digest === undefined ? {} : { app: { digest, env: [] } } };
     this.#informer?.event({ type: "MODIFIED", object: { metadata, spec }, resourceVersion }, 1);
   }
 }
@@ -131,6 +142,14 @@ describe("RolloutOnChange", () => {
     await settle();
     await eventually(() => namespace.written.length === 3, "it is rolled out");
     expect(namespace.written).to.deep.equal(["i {}", 'i {"app":"1"}', 'i {"app":"2"}']);
+    expect(namespace.restarts).to.deep.equal(["checkout"]);
+  });
+
+  it("restarts for a change of a text for which the first Injection has no room", async () => {
+    namespace.compiledBeside("2", '{"app":"1"}');
+    await settle();
+    await eventually(() => namespace.written.length === 1, "it is rolled out");
+    expect(namespace.written).to.deep.equal(['i {"app":"2"}']);
     expect(namespace.restarts).to.deep.equal(["checkout"]);
   });
 

@@ -1,12 +1,18 @@
 import type { ClusterWatches, EventRecorder, RestClient, RunningInformer } from "@bunting/kube";
 import type { ProxyAgents } from "../agents/proxy-agents.js";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
-import { injectionName, injectionType } from "../../api/injection.js";
+import { injectionName, injectionNames, injectionType } from "../../api/injection.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { followed } from "./following-pods.js";
 import { restartWorkloads, type Restart } from "./restart-workloads.js";
-import { planRollout, rolledOutAnnotation, storedDigests, type StoredDigests } from "./rolled-out.js";
+import {
+  joinedDigests,
+  planRollout,
+  rolledOutAnnotation,
+  storedDigests,
+  type StoredDigests,
+} from "./rolled-out.js";
 
 export interface RestartingSources {
   /** True if workloads with this text are to be restarted when what it stands for changes (`rolloutOnChange`). */
@@ -100,7 +106,7 @@ export class RolloutOnChange implements Runnable {
   }
 
   async #reconcile(namespace: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const stored = this.#injections?.informer.store.get(`${namespace}/${injectionName}`);
+    const stored = this.#storedIn(namespace);
     if (stored === undefined) {
       this.#begun.delete(namespace);
       this.#restartedMs.delete(namespace);
@@ -139,6 +145,17 @@ export class RolloutOnChange implements Runnable {
     await client.apply(scope, object, { fieldManager: "bunting-operator-rollout", force: true }, signal);
     begun.isWritten = true;
     return undefined;
+  }
+
+  #storedIn(namespace: string): StoredDigests | undefined {
+    const [first, ...further] = injectionNames.map((name) =>
+      this.#injections?.informer.store.get(`${namespace}/${name}`),
+    );
+    if (first === undefined) return undefined;
+    return joinedDigests(
+      first,
+      further.filter((each) => each !== undefined),
+    );
   }
 
   /**
