@@ -42,6 +42,7 @@ export { readPemFile, readSmallFile, stampOfFile } from "./small-file.js";
 export { tokenSyntax } from "./token-syntax.js";
 export { mostUnreadBytes } from "./unread-bytes.js";
 export { heapLimitBytes, usedHeapBytes } from "./memory/heap.js";
+export { residentBytes } from "./memory/resident-bytes.js";
 export { HeapRoom, type DocumentRoom } from "./memory/heap-room.js";
 export { canCollect, collectAtPercent, collectGarbage, setV8Flags } from "./memory/v8-control.js";
 export { WatchedFiles, type ReloadOptions } from "./watched-files.js";

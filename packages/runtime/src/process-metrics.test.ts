@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import path from "node:path";
 import { expect } from "chai";
 import { createRegistry } from "./metrics.js";
 import { buildInfo, processMetrics } from "./process-metrics.js";
@@ -34,5 +36,14 @@ describe("processMetrics", () => {
     expect(text).to.match(/^nodejs_heap_space_size_used_bytes\{space="old"\} \d+$/m);
     expect(text).to.contain(`nodejs_version_info{version="${process.version}",major="`);
     expect(text).to.contain(`a_build_info{version="1.2.3",nodejs="${process.version}"} 1`);
+  });
+
+  it("says that all descriptors are open when there is none left to look with", () => {
+    const child = path.join(import.meta.dirname, "process-metrics.child.ts");
+    const node = [process.execPath, "--conditions=@bunting/source", "--import=tsx", child];
+    const text = execFileSync("sh", ["-c", 'ulimit -n 200; exec "$@"', "sh", ...node], { encoding: "utf8" });
+    expect(text)
+      .to.match(/^process_open_fds 200$/m)
+      .and.to.match(/^process_max_fds 200$/m);
   });
 });

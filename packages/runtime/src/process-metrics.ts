@@ -2,6 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { getHeapSpaceStatistics } from "node:v8";
 import { Gauge, type Registry } from "prom-client";
 import type { Sample } from "./metrics-text.js";
+import { externalBytes, totalHeapBytes, usedHeapBytes } from "./memory/heap.js";
+import { residentBytes } from "./memory/resident-bytes.js";
 import { nextTurn } from "./scheduling/event-loop.js";
 import { ScrapedCounter } from "./scraped-counter.js";
 
@@ -46,18 +48,16 @@ export function processMetrics(registry: Registry): void {
   gauge("process_start_time_seconds", "When the process started, in seconds since the epoch.", () =>
     Math.round(performance.timeOrigin / 1_000),
   );
-  gauge("process_resident_memory_bytes", "Resident memory.", () => process.memoryUsage.rss());
+  gauge("process_resident_memory_bytes", "Resident memory.", residentBytes);
   gauge("process_virtual_memory_bytes", "Virtual memory.", () => fromProc("VmSize"));
   gauge("process_heap_bytes", "Size of the data segment of the process.", () => fromProc("VmData"));
-  gauge("process_open_fds", "Open file descriptors.", openFiles);
-  gauge("process_max_fds", "Limit of open file descriptors.", maxFiles);
-  gauge("nodejs_heap_size_total_bytes", "Size of V8's heap.", () => process.memoryUsage().heapTotal);
-  gauge("nodejs_heap_size_used_bytes", "Memory in use of V8's heap.", () => process.memoryUsage().heapUsed);
-  gauge(
-    "nodejs_external_memory_bytes",
-    "Memory of objects outside of V8's heap.",
-    () => process.memoryUsage().external,
-  );
+  // Read once: it is needed most when no file can be opened any more, to read it.
+  const limit = maxFiles();
+  gauge("process_open_fds", "Open file descriptors.", () => openFiles(limit));
+  gauge("process_max_fds", "Limit of open file descriptors.", () => limit);
+  gauge("nodejs_heap_size_total_bytes", "Size of V8's heap.", totalHeapBytes);
+  gauge("nodejs_heap_size_used_bytes", "Memory in use of V8's heap.", usedHeapBytes);
+  gauge("nodejs_external_memory_bytes", "Memory of objects outside of V8's heap.", externalBytes);
   for (const [what, field] of [
     ["total", "space_size"],
     ["used", "space_used_size"],
@@ -147,11 +147,12 @@ function numberIn(file: string, words: string): number {
   }
 }
 
-function openFiles(): number {
+/** @param limit which is reached where there is no descriptor left to look with */
+function openFiles(limit: number): number {
   try {
     // One is that of the directory.
     return readdirSync("/proc/self/fd").length - 1;
-  } catch {
-    return 0;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EMFILE" ? limit : 0;
   }
 }

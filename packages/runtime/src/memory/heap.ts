@@ -26,6 +26,16 @@ export function usedHeapBytes(): number {
   return getHeapStatistics().used_heap_size;
 }
 
+/** Bytes that V8 has taken for the heap. */
+export function totalHeapBytes(): number {
+  return getHeapStatistics().total_heap_size;
+}
+
+/** Bytes outside of the heap that belong to objects in it, such as Buffers. */
+export function externalBytes(): number {
+  return getHeapStatistics().external_memory;
+}
+
 /** What the heap has left; garbage does not count as free. */
 export function freeHeapBytes(): number {
   const { heap_size_limit, used_heap_size } = getHeapStatistics();

@@ -1,4 +1,4 @@
-import { heapLimitBytes } from "@bunting/runtime";
+import { heapLimitBytes, residentBytes } from "@bunting/runtime";
 
 const mebibyte = 1024 * 1024;
 /** Enough for 30,000 clients with a connection each. */
@@ -32,7 +32,7 @@ function memoryLimits(): MemoryLimits {
   const containerLimitBytes = process.constrainedMemory();
   return {
     heapLimitBytes: heapLimitBytes(),
-    residentBytes: process.memoryUsage.rss(),
+    residentBytes: residentBytes(),
     containerLimitBytes: containerLimitBytes > 0 ? containerLimitBytes : undefined,
   };
 }

@@ -1,6 +1,6 @@
 import type { PeerMemory } from "@bunting/server";
 import type { TopicKey } from "@bunting/protocol";
-import { usedHeapBytes, type Clock, type Readiness } from "@bunting/runtime";
+import { residentBytes, usedHeapBytes, type Clock, type Readiness } from "@bunting/runtime";
 import type { Grant } from "../../access/grants.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
 import type { RemoteReport } from "@bunting/remote";
@@ -141,7 +141,7 @@ function overview(
     invalid,
     invalidReason,
     refused,
-    residentBytes: process.memoryUsage.rss(),
+    residentBytes: residentBytes(),
     heapBytes: usedHeapBytes(),
     peerBytes: replica.memory.bytes,
     peerBudgetBytes: replica.memory.budgetBytes,
