@@ -1,10 +1,11 @@
 import type { ClusterWatches, RunningWatch } from "@bunting/kube/pod";
 import { featureFlagType } from "@bunting/protocol";
 import { FaultyApiServer } from "@bunting/test/support/faulty-api-server/index.js";
+import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
 import { SourceProbe } from "../sync.fixture.js";
-import { sharedCluster } from "./shared-cluster.js";
+import { sharedCluster, type RunWatch } from "./shared-cluster.js";
 
 /** More microtasks than pass until the connection of the last watch is closed. */
 const maxMicrotasks = 24;
@@ -41,16 +42,34 @@ describe("sharedCluster", () => {
         },
       });
 
-  it("serves a watch that comes while the last one before it leaves", async () => {
+  function runWatches(): RunWatch {
     const environment = {
       KUBERNETES_SERVICE_HOST: "127.0.0.1",
       KUBERNETES_SERVICE_PORT: String(api.port),
     };
     const { options } = new SourceProbe();
-    const runWatch = sharedCluster(
-      { ...options, pod: { environment, serviceAccountDirectory: pod.path } },
-      "test",
+    return sharedCluster({ ...options, pod: { environment, serviceAccountDirectory: pod.path } }, "test");
+  }
+
+  it("closes its connection after the last watch, though one has failed", async () => {
+    const runWatch = runWatches();
+    const ending = new AbortController();
+    let isRead = (): void => undefined;
+    const read = new Promise<void>((resolve) => (isRead = resolve));
+    const other = runWatch(watching(isRead), ending.signal);
+    await read;
+    const failing = runWatch(
+      () => ({ ...({} as RunningWatch), run: () => Promise.reject(new Error("a bug")) }),
+      never,
     );
+    expect(await failing.catch((error: unknown) => (error as Error).message)).to.equal("a bug");
+    ending.abort();
+    await other;
+    await eventually(() => api.connections === 0, "the connection is closed");
+  });
+
+  it("serves a watch that comes while the last one before it leaves", async () => {
+    const runWatch = runWatches();
     for (let microtasks = 0; microtasks < maxMicrotasks; microtasks++) {
       let leave = (): void => undefined;
       const leaving = new Promise<void>((resolve) => (leave = resolve));

@@ -74,14 +74,17 @@ export function sharedCluster({ pod, context }: SyncSourceOptions, program: stri
     await transport?.close();
   };
 
+  const shared = (): Promise<Connected> =>
+    (connected ??= connect().catch((error: unknown) => {
+      connected = undefined;
+      throw error;
+    }));
+
   return async (open, signal) => {
     users++;
     try {
-      const { watches } = await (connected ??= connect());
+      const { watches } = await shared();
       await open(watches).run(signal);
-    } catch (error) {
-      connected = undefined;
-      throw error;
     } finally {
       users--;
       await closeIfUnused();
