@@ -55,6 +55,7 @@ export { FairQueue } from "./scheduling/fair-queue.js";
 export { FairTurns } from "./scheduling/fair-turns.js";
 export { Overdue } from "./scheduling/overdue.js";
 export { Semaphore } from "./scheduling/semaphore.js";
+export { loadOnce } from "./scheduling/load-once.js";
 export { shareInFlight } from "./scheduling/share-in-flight.js";
 export { forEachInSlices, runInSlices } from "./scheduling/slices.js";
 export { Sweep } from "./scheduling/sweep.js";

@@ -320,6 +320,26 @@ describe("FileSource", () => {
       expect(await probe.nextDocument()).to.equal('{"flags":{"a":{},"b":{}}}');
     });
 
+    it("a file that there is no descriptor left to read YAML for is tried again", async () => {
+      const clock = new WaitClock();
+      let isShort = true;
+      const probe = new SourceProbe(clock, undefined, {
+        // In place of the code for YAML, which is loaded when the first is read.
+        set manifests(_none: undefined) {
+          if (isShort) throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+        },
+      });
+      directory.replace("flags.json", document(1));
+      run(directory.file("flags.json"), probe);
+      await rest(clock);
+      await failures(probe, 1);
+      expect(probe.failures).to.deep.equal(["unavailable"]);
+      isShort = false;
+      await watching(clock);
+      clock.advance(lookEveryMs);
+      expect(await probe.nextDocument()).to.equal(document(1));
+    });
+
     it("a refused document does not count as a lost source, nor as the newest flags", async () => {
       directory.replace("flags.json", "not JSON");
       const probe = new SourceProbe();

@@ -99,11 +99,8 @@ export class FileSource implements SyncSource {
       text = await this.#read(content, isYamlName(path));
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) {
-        this.#state.failed(
-          "defect",
-          `${path} could not be read because of a bug in Bunting: ${String(error)}`,
-        );
-        return "done";
+        this.#failUnread(error as Error);
+        return "retry";
       }
       if (error.code === "malformed") {
         this.#state.refused(`${path}: ${error.message}`, { isLogged: false });
@@ -127,6 +124,15 @@ export class FileSource implements SyncSource {
 
   #fail(error: Error): void {
     this.#state.failed(readFailure(error), `can't read ${this.#config.path}: ${error.message}`);
+  }
+
+  /** What reads YAML is in a file of its own, and there may be no descriptor for it. */
+  #failUnread(error: Error): void {
+    if (readFailure(error) === "unavailable") this.#fail(error);
+    else {
+      const sentence = `${this.#config.path} could not be read because of a bug in Bunting: ${String(error)}`;
+      this.#state.failed("defect", sentence);
+    }
   }
 }
 
