@@ -77,9 +77,22 @@ describe("ReplicaDocument", () => {
           before = document;
           expect(encodeDocument(held.normalised())).to.equal(encodeDocument(document));
           expect(held.digest()).to.deep.equal(read(document).digest());
+          expect(held.bytes).to.be.at.least(Buffer.byteLength(encodeDocument(document)));
         }
       }),
     );
+  });
+
+  it("is never larger than it says, however it came to be", () => {
+    const added: FlagDocument = {
+      flags: Object.fromEntries(
+        Array.from({ length: 20 }, (_, index) => [`"ä${index}`, { state: "ENABLED" }]),
+      ),
+      metadata: { team: "shop" },
+      $evaluators: { e: true },
+    };
+    const held = read({ flags: {} }).with(changesOf({ flags: {} }, added));
+    expect(held.bytes).to.be.at.least(Buffer.byteLength(encodeDocument(added)));
   });
 
   it("stays as it is when a delta makes another one of it", () => {

@@ -21,6 +21,11 @@ interface Parts {
   readonly evaluators: JsonValue | undefined;
 }
 
+/** `,"$evaluators":`, the longer one of the two names. */
+const nameBytes = 16;
+/** The colon after a key, and a comma. */
+const separatorBytes = 2;
+
 /** A document of bunting.sync.v1, to which deltas are applied. It never changes: a delta makes another one, which shares the flags. */
 export class ReplicaDocument {
   /** Upper bound of the size as JSON: parts replaced by deltas still count. */
@@ -62,9 +67,11 @@ export class ReplicaDocument {
   with({ flags: changes, metadata, evaluators }: DocumentDelta): ReplicaDocument {
     const flags = new Map(this.#parts.flags);
     const hashes = new Map(this.#hashes);
-    let bytes = this.bytes + (metadata?.length ?? 0) + (evaluators?.length ?? 0);
+    let bytes = this.bytes;
+    for (const part of [metadata, evaluators])
+      if (part !== undefined && part.length > 0) bytes += nameBytes + part.length;
     for (const { key, flag } of changes) {
-      bytes += key.length + flag.length;
+      if (flag.length > 0) bytes += Buffer.byteLength(JSON.stringify(key)) + separatorBytes + flag.length;
       hashes.delete(key);
       if (flag.length === 0) flags.delete(key);
       else flags.set(key, parse(flag));
