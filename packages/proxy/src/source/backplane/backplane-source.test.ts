@@ -8,6 +8,8 @@ import type { RecordingSink } from "../source.fixture.js";
 import { BackplaneReplica, documentOf, TestCluster, textOf } from "./backplane.fixture.js";
 
 const topic = "demo/flags";
+/** No lease ends, and no replica is given up, because this machine is busy with something else. */
+const lasting = { leaseMs: 60_000, memberMs: 60_000, commandTimeoutMs: 10_000 };
 
 describe("BackplaneSource", () => {
   let redis: RedisServer;
@@ -198,7 +200,7 @@ describe("BackplaneSource", () => {
   });
 
   it("hands over at once when the owner stops, and nobody is told that anything is stale", async () => {
-    const { owner, follower, followerSink } = await ownerAndFollower();
+    const { owner, follower, followerSink } = await ownerAndFollower(lasting);
     await owner.stop();
     cluster.publish(topic);
     await hasText(followerSink, cluster.get(topic));
@@ -220,9 +222,9 @@ describe("BackplaneSource", () => {
   it("has one owner for all namespaces, which stays the owner when others join, so that no watch is opened twice", async () => {
     const topics = Array.from({ length: 12 }, (_, index) => `n${index}/flags` as const);
     for (const one of topics) cluster.publish(one);
-    const first = start();
+    const first = start(lasting);
     await eventually(() => first.isOwner, "the owner");
-    const others = [start(), start()];
+    const others = [start(lasting), start(lasting)];
     const sinks = [first, ...others].flatMap((replica) => topics.map((one) => replica.watch(one)));
     const all = [...topics].sort();
     await eventually(() => first.cluster.watched.join() === all.join(), "its watches");
