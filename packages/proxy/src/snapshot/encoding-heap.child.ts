@@ -2,7 +2,7 @@
  * Not a test: a process for encoding-heap.test.ts. It takes the documents named on its command line one after the other as a proxy does that is fed by
  * another one: it looks whether the heap has room, reads, encodes and serves. Prints one line of JSON a document.
  */
-import { documentHeapBytes, ReplicaDocument } from "@bunting/protocol";
+import { documentHeapBytes, ReplicaDocument, type RefusedFlag } from "@bunting/protocol";
 import { HeapRoom, heapLimitBytes, runInSlices, systemClock, usedHeapBytes } from "@bunting/runtime";
 import { readFileSync } from "node:fs";
 import { encodeSnapshot, prepareSnapshot } from "./encode-snapshot.js";
@@ -24,7 +24,9 @@ for (const file of process.argv.slice(2)) {
   const accepted = room.has(countedBytes);
   if (accepted) {
     const replica = await runInSlices(ReplicaDocument.parsing(bytes));
-    const document = await runInSlices(replica.normalising());
+    // As of a remote flag provider: another proxy sends no flags that are refused.
+    const refused: RefusedFlag[] = [];
+    const document = await runInSlices(replica.normalising((flag) => refused.push(flag)));
     await prepareSnapshot(document);
     served = encodeSnapshot(document, served);
   }
