@@ -277,6 +277,10 @@ describe("a tenant with all rights in a namespace", function () {
     }
     // The operator may have written it meanwhile.
     const { metadata, spec } = await cluster().api.get(`${path}/bunting`);
+    const managers = (metadata["managedFields"] as readonly { readonly manager: string }[]).map(
+      ({ manager }) => manager,
+    );
+    for (const manager of managers) expect(manager).to.match(/^bunting-operator/);
     expect(metadata).not.to.have.property("finalizers");
     expect(metadata["labels"] ?? {}).not.to.have.property("a");
     expect(spec).to.have.property("sources").that.is.an("object");
