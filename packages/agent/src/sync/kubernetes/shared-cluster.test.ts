@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import type { ClusterWatches, RunningWatch } from "@bunting/kube/pod";
 import { featureFlagType } from "@bunting/protocol";
 import { FaultyApiServer } from "@bunting/test/support/faulty-api-server/index.js";
@@ -66,6 +67,28 @@ describe("sharedCluster", () => {
     ending.abort();
     await other;
     await eventually(() => api.connections === 0, "the connection is closed");
+  });
+
+  it("connects again after it could not, for all who wanted to", async () => {
+    const runWatch = runWatches();
+    rmSync(pod.file("token"));
+    const failing = [1, 2].map(() =>
+      runWatch(
+        watching(() => undefined),
+        never,
+      ),
+    );
+    const failed = await Promise.allSettled(failing);
+    expect(failed.map(({ status }) => status)).to.deep.equal(["rejected", "rejected"]);
+    pod.replace("token", "first");
+    const ending = new AbortController();
+    let ended: Promise<void> = Promise.resolve();
+    const heard = await new Promise((resolve) => {
+      ended = runWatch(watching(resolve), ending.signal);
+    });
+    expect(heard).to.equal("read");
+    ending.abort();
+    await ended;
   });
 
   it("serves a watch that comes while the last one before it leaves", async () => {

@@ -74,16 +74,11 @@ export function sharedCluster({ pod, context }: SyncSourceOptions, program: stri
     await transport?.close();
   };
 
-  const shared = (): Promise<Connected> =>
-    (connected ??= connect().catch((error: unknown) => {
-      connected = undefined;
-      throw error;
-    }));
-
   return async (open, signal) => {
     users++;
     try {
-      const { watches } = await shared();
+      // Who shares one that fails leaves, and the last of them forgets it.
+      const { watches } = await (connected ??= connect());
       await open(watches).run(signal);
     } finally {
       users--;
