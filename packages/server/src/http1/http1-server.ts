@@ -70,6 +70,11 @@ const overloaded = lastAnswer(
   "retry-after: 1\r\n",
 );
 
+/** How often it is looked whether a time limit is over. */
+function checkEveryMs(limitMs: number): number {
+  return Math.max(10, Math.min(1_000, Math.ceil(limitMs / 4)));
+}
+
 type Ending = Duplex & { destroySoon(): void };
 
 const connection = Symbol("the Http1Connection of a socket");
@@ -102,7 +107,7 @@ export class Http1Server {
         requireHostHeader: false,
         headersTimeout: headerTimeoutMs,
         requestTimeout: Math.max(headerTimeoutMs, requestTimeoutMs),
-        connectionsCheckingInterval: Math.max(10, Math.min(1_000, Math.ceil(headerTimeoutMs / 4))),
+        connectionsCheckingInterval: checkEveryMs(headerTimeoutMs),
         keepAliveTimeout: idleTimeoutMs,
       },
       onHead,
@@ -116,7 +121,7 @@ export class Http1Server {
     });
     this.#whole = new WholeRequestServer(options.wholeRequests, {
       maxHeaderBytes: options.limits.maxHeaderBytes,
-      times: { idleTimeoutMs, graceMs },
+      times: { idleTimeoutMs, graceMs, sweepMs: checkEveryMs(idleTimeoutMs) },
       turns: options.turns,
       onOther: (socket, account) => this.#take(socket, account),
     });

@@ -27,6 +27,8 @@ export interface WholeRequestTimes {
   readonly idleTimeoutMs: number;
   /** Time beyond it until the connection is closed. */
   readonly graceMs: number;
+  /** Interval of the checks. */
+  readonly sweepMs: number;
 }
 
 export interface WholeRequestServerOptions {
@@ -81,7 +83,6 @@ class Connection implements TurnReader {
  */
 export class WholeRequestServer {
   readonly #handler: WholeRequestHandler | undefined;
-  readonly #sweepMs: number;
   readonly #options: WholeRequestServerOptions;
   readonly #read: WholeRequestReader | undefined;
   readonly #connections = new Map<Socket, Connection>();
@@ -96,7 +97,6 @@ export class WholeRequestServer {
   constructor(handler: WholeRequestHandler | undefined, options: WholeRequestServerOptions) {
     this.#handler = handler;
     this.#options = options;
-    this.#sweepMs = Math.max(10, Math.min(1_000, Math.ceil(options.times.idleTimeoutMs / 40)));
     if (handler !== undefined) {
       const { headerNames, maxBodyBytes } = handler;
       this.#read = wholeRequestReader(headerNames, { ...options, maxBodyBytes });
@@ -119,7 +119,7 @@ export class WholeRequestServer {
     socket.on("data", this.#onData);
     socket.on("close", this.#onClose);
     socket.resume();
-    this.#timer ??= setInterval(() => this.#sweep(), this.#sweepMs);
+    this.#timer ??= setInterval(() => this.#sweep(), this.#options.times.sweepMs);
   }
 
   get size(): number {
@@ -202,12 +202,12 @@ export class WholeRequestServer {
   }
 
   #sweep(): void {
-    const { idleTimeoutMs, graceMs } = this.#options.times;
+    const { idleTimeoutMs, graceMs, sweepMs } = this.#options.times;
     for (const [socket, connection] of this.#connections) {
       // Its request may have arrived.
       if (connection.share.isPaused) continue;
       // Later than promised: a client that trusts the promise must not find the connection closed.
-      if (connection.sweeps++ * this.#sweepMs > idleTimeoutMs + graceMs) socket.destroy();
+      if (connection.sweeps++ * sweepMs > idleTimeoutMs + graceMs) socket.destroy();
     }
   }
 }
