@@ -15,7 +15,7 @@ export interface Generation {
   readonly sources: Component[];
   /** Flags whose evaluations fail while it is served, with the places that its sources have. */
   readonly failing: Signal<FailingFlag>;
-  /** Those of the sources, by their places. */
+  /** Memories of the sources, by their places. */
   readonly memories: readonly SourceMemory[];
   stale: ReadonlySet<number>;
   readonly sourceList: FollowedList | undefined;

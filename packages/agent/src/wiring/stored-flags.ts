@@ -74,7 +74,7 @@ export interface SourcesOptions {
   readonly evaluator: Pick<Evaluator, "setStale">;
   readonly signals: Omit<SourceSignals, "failing"> & { readonly failing: Signal<FailingFlag> };
   readonly sourceList: FollowedList | undefined;
-  /** Those of the sources, by their places. */
+  /** Memories of the sources, by their places. */
   readonly memories: readonly SourceMemory[];
 }
 

@@ -29,7 +29,7 @@ export interface PodFacts extends ExplainedPod {
   readonly account?: SidecarAccount;
 }
 
-/** What is compiled for the text of a Pod's annotation. */
+/** The entry that is compiled for the text of a Pod's annotation, or why there is none. */
 export interface InjectionFacts {
   /** All texts with an entry. */
   readonly texts: readonly string[];

@@ -21,10 +21,11 @@ export async function readInjection(
 ): Promise<ClusterAnswer<InjectionFacts>> {
   const list = asked?.list ?? "sources";
   const text = asked?.text ?? "";
-  const specs: InjectionSpec[] = [];
-  for (const answer of await Promise.all(
+  const answers = await Promise.all(
     objectNames.injections.map((name) => reader.find({ type: clusterTypes.injection, namespace, name })),
-  )) {
+  );
+  const specs: InjectionSpec[] = [];
+  for (const answer of answers) {
     if (answer.kind === "unreadable") return answer;
     if (answer.kind === "found") specs.push(specOf(answer.found));
   }
