@@ -4,6 +4,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { agentOptionTable } from "../options.js";
+import type { SourceConfig } from "../sync/source-config.js";
 import { SourceState } from "../sync/source-state.js";
 import type { SyncSource } from "../sync/sync-source.js";
 import * as agentParts from "./agent-parts.js";
@@ -11,15 +12,35 @@ import { FlagGenerations } from "./flag-generations.js";
 import { sourceConfigsOf, sourceSignals } from "./stored-flags.js";
 
 describe("FlagGenerations", () => {
-  it("counts a source that stays in another list as away for as long as it has been: it is not fresh again", async () => {
+  const { signal } = new AbortController();
+  let stop: () => Promise<void>;
+  afterEach(() => stop());
+
+  /** The generations of an agent with these options, whose components have started. */
+  async function start(argv: readonly string[], createSources: typeof agentParts.createSources) {
     const clock = new ManualClock();
-    const { options } = await readOptions(agentOptionTable, {
-      argv: ["--uri", "file:gone.json", "--uri", "file:here.json", "--stale-after", "60s"],
-      env: {},
-    });
+    const { options } = await readOptions(agentOptionTable, { argv, env: {} });
     const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
     const registry = createRegistry(false);
     const context = { clock, logger, metrics: agentPrometheusMetrics(registry) };
+    const wiring = { options, parts: { ...agentParts, createSources }, context };
+    const configs = sourceConfigsOf(wiring);
+    const evaluator = new Evaluator({ clock });
+    /** The sources that evaluations were told are stale. */
+    const told: (readonly number[])[] = [];
+    evaluator.setStale = (sources) => told.push([...sources]);
+    const signals = sourceSignals(clock);
+    const generations = new FlagGenerations({ wiring, evaluator, configs, sourceList: undefined, signals });
+    const fail = (error: unknown): void => expect.fail(String(error));
+    stop = async () => {
+      for (const component of generations.components()) await component.stop();
+    };
+    for (const component of generations.components()) await component.start(fail, signal);
+    return { generations, configs, clock, registry, told };
+  }
+
+  it("counts a source that stays in another list as away for as long as it has been: it is not fresh again", async () => {
+    const argv = ["--uri", "file:gone.json", "--uri", "file:here.json", "--stale-after", "60s"];
     /** The first file is there in no list. */
     const createSources: typeof agentParts.createSources = (configs, { receiver }) =>
       configs.map(({ uri, selector, sourceIndex }): SyncSource => {
@@ -34,40 +55,20 @@ describe("FlagGenerations", () => {
           },
         };
       });
-    const wiring = { options, parts: { ...agentParts, createSources }, context };
-    const configs = sourceConfigsOf(wiring);
-    const told: (readonly number[])[] = [];
-    const evaluator = new Evaluator({ clock });
-    evaluator.setStale = (sources) => told.push([...sources]);
-    const common = { wiring, evaluator, configs, sourceList: undefined };
-    const generations = new FlagGenerations({ ...common, signals: sourceSignals(clock) });
-    const { signal } = new AbortController();
-    const fail = (error: unknown): void => expect.fail(String(error));
-    for (const component of generations.components()) await component.start(fail, signal);
-    try {
-      clock.advance(59_000);
-      const turned = [...configs].reverse().map((config, sourceIndex) => ({ ...config, sourceIndex }));
-      await generations.switchTo(turned, signal);
-      clock.advance(1_000);
-      expect(told.at(-1), "of the second place").to.deep.equal([1]);
-      await generations.switchTo(configs, signal);
-      expect(told.at(-1), "of the first place, at once").to.deep.equal([0]);
-      expect(generations.served().map(({ isStale }) => isStale)).to.deep.equal([true, false]);
-      expect(await registry.metrics()).to.contain('bunting_agent_sync_unconfirmed_seconds{source="0"} 60\n');
-    } finally {
-      for (const component of generations.components()) await component.stop();
-    }
+    const { generations, configs, clock, registry, told } = await start(argv, createSources);
+    clock.advance(59_000);
+    const turned = [...configs].reverse().map((config, sourceIndex) => ({ ...config, sourceIndex }));
+    await generations.switchTo(turned, signal);
+    clock.advance(1_000);
+    expect(told.at(-1), "of the second place").to.deep.equal([1]);
+    await generations.switchTo(configs, signal);
+    expect(told.at(-1), "of the first place, at once").to.deep.equal([0]);
+    expect(generations.served().map(({ isStale }) => isStale)).to.deep.equal([true, false]);
+    expect(await registry.metrics()).to.contain('bunting_agent_sync_unconfirmed_seconds{source="0"} 60\n');
   });
 
   it("says of no place whether it is connected that a source of a list had which is gone, and which ones are still empty", async () => {
-    const clock = new ManualClock();
-    const { options } = await readOptions(agentOptionTable, {
-      argv: ["--uri", "file:a.json", "--uri", "file:b.json"],
-      env: {},
-    });
-    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
-    const registry = createRegistry(false);
-    const context = { clock, logger, metrics: agentPrometheusMetrics(registry) };
+    const argv = ["--uri", "file:a.json", "--uri", "file:b.json"];
     /** Sources without a document; one that is away says so by a failure. */
     const createSources: typeof agentParts.createSources = (configs, createOptions) =>
       configs.map((config): SyncSource => {
@@ -87,48 +88,32 @@ describe("FlagGenerations", () => {
           },
         };
       });
-    const wiring = { options, parts: { ...agentParts, createSources }, context };
-    const configs = sourceConfigsOf(wiring);
-    const common = { wiring, evaluator: new Evaluator({ clock }), configs, sourceList: undefined };
-    const generations = new FlagGenerations({ ...common, signals: sourceSignals(clock) });
-    const { signal } = new AbortController();
-    const fail = (error: unknown): void => expect.fail(String(error));
-    for (const component of generations.components()) await component.start(fail, signal);
+    const { generations, configs, registry } = await start(argv, createSources);
     const series = async (name: string): Promise<readonly string[]> =>
       [...(await registry.metrics()).matchAll(new RegExp(`^bunting_agent_sync_${name}{source="(.*)`, "gm"))]
         .map(([, rest]) => rest ?? "")
         .sort();
-    try {
-      const [a, b] = [configs[0] ?? expect.fail(), configs[1] ?? expect.fail()];
-      const slow = { ...b, uri: "file:slow.json", sourceIndex: 2 };
-      const again = { ...b, sourceIndex: 3 };
-      const givenUp = new AbortController();
-      const given = generations.switchTo([a, b, slow, again], givenUp.signal);
-      await new Promise(setImmediate);
-      expect(await series("connected"), "while the list is waited for").to.deep.equal(['0"} 0', '1"} 1']);
-      givenUp.abort();
-      expect(await given).to.equal(false);
-      expect(await series("connected")).to.deep.equal(['0"} 0', '1"} 1']);
-      expect(await series("empty")).to.deep.equal(['0"} 1', '1"} 0', '2"} 0', '3"} 0']);
-      await generations.switchTo([a], signal);
-      expect(await series("connected")).to.deep.equal(['0"} 0']);
-      expect(await series("last_document_timestamp_seconds")).to.have.length(1);
-      await generations.switchTo([{ ...b, sourceIndex: 0 }], signal);
-      expect(await series("connected")).to.deep.equal(['0"} 1']);
-      expect(await series("last_document_timestamp_seconds"), "of the first place, too").to.have.length(2);
-    } finally {
-      for (const component of generations.components()) await component.stop();
-    }
+    const [a, b] = [configs[0] ?? expect.fail(), configs[1] ?? expect.fail()];
+    const slow = { ...b, uri: "file:slow.json", sourceIndex: 2 };
+    const again = { ...b, sourceIndex: 3 };
+    const givenUp = new AbortController();
+    const given = generations.switchTo([a, b, slow, again], givenUp.signal);
+    await new Promise(setImmediate);
+    expect(await series("connected"), "while the list is waited for").to.deep.equal(['0"} 0', '1"} 1']);
+    givenUp.abort();
+    expect(await given).to.equal(false);
+    expect(await series("connected")).to.deep.equal(['0"} 0', '1"} 1']);
+    expect(await series("empty")).to.deep.equal(['0"} 1', '1"} 0', '2"} 0', '3"} 0']);
+    await generations.switchTo([a], signal);
+    expect(await series("connected")).to.deep.equal(['0"} 0']);
+    expect(await series("last_document_timestamp_seconds")).to.have.length(1);
+    await generations.switchTo([{ ...b, sourceIndex: 0 }], signal);
+    expect(await series("connected")).to.deep.equal(['0"} 1']);
+    expect(await series("last_document_timestamp_seconds"), "of the first place, too").to.have.length(2);
   });
 
   it("gives what a source remembers to the one in its place of another list, and to no other source", async () => {
-    const clock = new ManualClock();
-    const { options } = await readOptions(agentOptionTable, {
-      argv: ["--uri", "file:a.json", "--uri", "file:b.json"],
-      env: {},
-    });
-    const logger = createLogger({ format: "json", debug: false }, { write: () => undefined });
-    const context = { clock, logger, metrics: agentPrometheusMetrics(createRegistry(false)) };
+    const argv = ["--uri", "file:a.json", "--uri", "file:b.json"];
     const remembered: (readonly (number | undefined)[])[] = [];
     const createSources: typeof agentParts.createSources = (configs, { receiver }) => {
       remembered.push(configs.map(({ sourceIndex }) => receiver.memoryOf(sourceIndex).deletedAtMs));
@@ -146,25 +131,15 @@ describe("FlagGenerations", () => {
         };
       });
     };
-    const wiring = { options, parts: { ...agentParts, createSources }, context };
-    const configs = sourceConfigsOf(wiring);
-    const common = { wiring, evaluator: new Evaluator({ clock }), configs, sourceList: undefined };
-    const generations = new FlagGenerations({ ...common, signals: sourceSignals(clock) });
-    const { signal } = new AbortController();
-    const fail = (error: unknown): void => expect.fail(String(error));
-    for (const component of generations.components()) await component.start(fail, signal);
-    try {
-      const of = (...uris: readonly string[]): typeof configs =>
-        uris.map((uri, sourceIndex) => ({ provider: "file", uri, path: uri, selector: "", sourceIndex }));
-      await generations.switchTo(of("new.json", "b.json"), signal);
-      await generations.switchTo(of("b.json", "a.json"), signal);
-      expect(remembered).to.deep.equal([
-        [undefined, undefined],
-        [undefined, 11],
-        [11, undefined],
-      ]);
-    } finally {
-      for (const component of generations.components()) await component.stop();
-    }
+    const { generations } = await start(argv, createSources);
+    const of = (...uris: readonly string[]): readonly SourceConfig[] =>
+      uris.map((uri, sourceIndex) => ({ provider: "file", uri, path: uri, selector: "", sourceIndex }));
+    await generations.switchTo(of("new.json", "b.json"), signal);
+    await generations.switchTo(of("b.json", "a.json"), signal);
+    expect(remembered).to.deep.equal([
+      [undefined, undefined],
+      [undefined, 11],
+      [11, undefined],
+    ]);
   });
 });
