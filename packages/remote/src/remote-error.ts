@@ -1,5 +1,5 @@
 import type { HttpFailure, Remedies } from "@bunting/sync-client/http";
-import { cut, singleLine } from "@bunting/runtime";
+import { cut, isShortage, singleLine } from "@bunting/runtime";
 import type { RemoteFailure } from "./remote-kind.js";
 
 /** What an author of a FeatureFlag can do, as ends of sentences. */
@@ -20,6 +20,8 @@ export function failureOf(error: unknown): RemoteFailure {
   const message = cut(singleLine((error as Error).message));
   if (isHttpFailure(error)) return { reason: outcomeReason(error.code), message };
   if (error instanceof RemoteDocumentError) return { reason: "DocumentInvalid", message };
+  if (isShortage(error))
+    return { reason: "Unavailable", message: `the remote could not be read: ${message}` };
   return {
     reason: "Defect",
     message: `the remote could not be read because of a bug in Bunting: ${message}`,

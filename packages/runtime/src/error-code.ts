@@ -15,3 +15,11 @@ export function messageOf(error: unknown): string {
 export function releaseFrames(error: unknown): void {
   for (let next = error; next instanceof Error; next = next.cause) String(next.stack);
 }
+
+/** Failures of the process or of the machine: they say nothing of the file that was read, or of the module that was loaded. */
+const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO", "ENXIO", "ESTALE"]);
+
+/** Whether something could not be had just now, for want of a file descriptor for instance: nobody has refused it. */
+export function isShortage(error: unknown): boolean {
+  return shortages.has(errorCode(error) ?? "");
+}

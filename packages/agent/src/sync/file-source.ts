@@ -2,7 +2,7 @@ import { statSync, type Stats } from "node:fs";
 import type { FileEvent, WatchedDirectory } from "@bunting/files";
 import { isYamlName } from "@bunting/files/names";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
-import { readFailure } from "./read-failure.js";
+import { readFailure, unexpectedFailure } from "./read-failure.js";
 import type { FileSourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
 import { flagTextReader, type FlagText, type ReadFlagText } from "./flag-text.js";
@@ -99,7 +99,8 @@ export class FileSource implements SyncSource {
       text = await this.#read(content, isYamlName(path));
     } catch (error) {
       if (!(error instanceof YamlDocumentError)) {
-        this.#failUnread(error as Error);
+        // What reads YAML is in a file of its own, and there may be no descriptor for it.
+        this.#state.failed(...unexpectedFailure(`can't read ${path}`, error));
         return "retry";
       }
       if (error.code === "malformed") {
@@ -124,15 +125,6 @@ export class FileSource implements SyncSource {
 
   #fail(error: Error): void {
     this.#state.failed(readFailure(error), `can't read ${this.#config.path}: ${error.message}`);
-  }
-
-  /** What reads YAML is in a file of its own, and there may be no descriptor for it. */
-  #failUnread(error: Error): void {
-    if (readFailure(error) === "unavailable") this.#fail(error);
-    else {
-      const sentence = `${this.#config.path} could not be read because of a bug in Bunting: ${String(error)}`;
-      this.#state.failed("defect", sentence);
-    }
   }
 }
 

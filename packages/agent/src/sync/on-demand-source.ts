@@ -1,4 +1,5 @@
 import { Backoff, sleep } from "@bunting/runtime";
+import { unexpectedFailure } from "./read-failure.js";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
@@ -42,7 +43,7 @@ export class OnDemandSource<Config extends SourceConfig> implements SyncSource {
         await this.#load(this.#parts, signal);
       } catch (error) {
         // The other sources go on.
-        state.failed("defect", `the source stopped because of a bug in Bunting: ${String(error)}`);
+        state.failed(...unexpectedFailure("the source stopped", error));
         options.context.logger.debug({ error }, "a source stopped and is started again");
         await sleep(backoff.next(), signal, options.context.clock);
       }

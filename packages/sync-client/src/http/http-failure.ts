@@ -21,6 +21,7 @@ export type HttpFailureCode =
   | "host_refused" // this host may not be called.
   | "address_refused" // this host may be called, but not at the address that it has.
   | "too_deep" // its JSON is nested too deep.
+  | "unavailable" // this process can't read its own code, for want of a file descriptor for instance.
   | "defect"; // there is a bug in Bunting.
 
 /** Why a request brought no document. */

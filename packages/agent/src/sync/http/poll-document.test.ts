@@ -99,6 +99,22 @@ describe("an http source", () => {
     expect(probe.deliveries.size).to.equal(0);
   });
 
+  it("asks again for a document that there was no descriptor left to read by", async () => {
+    let isShort = true;
+    const probe = new SourceProbe(clock, undefined, {
+      // In place of the code for YAML, which is loaded when the first is read.
+      set manifests(_none: undefined) {
+        if (isShort) throw Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+      },
+    });
+    server.answer = document(one);
+    run({}, probe);
+    await probe.failure("unavailable");
+    isShort = false;
+    expect(await probe.nextDocument()).to.equal(one);
+    expect(new Set(probe.failures)).to.deep.equal(new Set(["unavailable"]));
+  });
+
   it("asks without conditions after one was refused, and never with one of kilobytes", async () => {
     let text = one;
     const answerWith =

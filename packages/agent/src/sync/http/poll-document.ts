@@ -15,6 +15,7 @@ import type { SyncSourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
 import { tokenFileOf } from "../source-token.js";
 import { flagTextReader, type ReadFlagText } from "../flag-text.js";
+import { unexpectedFailure } from "../read-failure.js";
 import { YamlDocumentError } from "../yaml-document.js";
 
 /** After a failure the next request comes sooner than after the interval, but never later than this. */
@@ -174,13 +175,8 @@ function tokenOf(
 
 function failureOf(error: unknown): HttpFailure {
   if (error instanceof HttpFailure) return error;
-  return new HttpFailure(
-    "defect",
-    `the document could not be read because of a bug in Bunting: ${String(error)}`,
-    {
-      cause: error,
-    },
-  );
+  const [reason, sentence] = unexpectedFailure("the document could not be read", error);
+  return new HttpFailure(reason, sentence, { cause: error });
 }
 
 /** Only where the words are those of Node: other messages repeat what a server sent. */
