@@ -30,19 +30,26 @@ describe("the proxy's watches, when the API server", function () {
   const cluster = restartableCluster();
   let account: ServiceAccount;
   let namespace: string;
+  /** The proxies of a test, each with a subscriber. */
+  let started: { readonly proxy: ProxyUnderTest; readonly stream: FlagStream }[];
+  /** The last of them. */
   let proxy: ProxyUnderTest;
   let stream: FlagStream;
   beforeEach(async () => {
+    started = [];
     namespace = await cluster().createNamespace();
     account = await cluster().createServiceAccountToken(namespace, "proxy");
     await cluster().grantStockRole(account);
     await cluster().putFeatureFlag(namespace, "checkout", flagSpec(1));
   });
-  afterEach(() => proxy.stop());
+  afterEach(async () => {
+    for (const each of started) await each.proxy.stop();
+  });
 
   async function start(...args: readonly string[]): Promise<void> {
     proxy = await ProxyUnderTest.start(account, args);
     stream = proxy.subscribe(namespace, "checkout");
+    started.push({ proxy, stream });
     expect(await stream.next()).to.equal(1);
   }
 
@@ -50,18 +57,18 @@ describe("the proxy's watches, when the API server", function () {
     return proxy.metric(`bunting_proxy_source_relists_total{reason="${reason}"}`);
   }
 
-  for (const scope of ["object", "namespace", "cluster"]) {
-    it(`is killed and started again, continue, and have lost nothing (--watch-scope=${scope})`, async () => {
-      await start("--watch-scope", scope);
-      await cluster().kill("kube-apiserver");
-      expect(await proxy.subscribe(namespace, "checkout").next()).to.equal(1);
-      await cluster().startApiServer();
-      await cluster().untilServed();
-      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+  it("is killed and started again, continue, and have lost nothing, be they of objects, namespaces or the cluster", async () => {
+    for (const scope of ["object", "namespace", "cluster"]) await start("--watch-scope", scope);
+    await cluster().kill("kube-apiserver");
+    for (const { proxy } of started) expect(await proxy.subscribe(namespace, "checkout").next()).to.equal(1);
+    await cluster().startApiServer();
+    await cluster().untilServed();
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+    for (const { stream } of started) {
       await stream.until(2);
       expect(stream.seen).to.deep.equal([1, 2]);
-    });
-  }
+    }
+  });
 
   it("closes them, open again, and report nothing twice", async () => {
     await start("--watch-timeout", "1s");
@@ -114,24 +121,23 @@ describe("the proxy's watches, when the API server", function () {
     await proxy.process.nextLog(over, 60_000);
   });
 
-  for (const scope of ["object", "namespace"]) {
-    it(`has lost everything, its count of versions included, take what is new (--watch-scope=${scope})`, async () => {
-      await start("--deletion-grace", "0s", "--deletion-policy", "empty", "--watch-scope", scope);
-      await cluster().putFeatureFlag(namespace, "lost", flagSpec(7));
-      const lost = proxy.subscribe(namespace, "lost");
-      expect(await lost.next()).to.equal(7);
-      await cluster().wipeEtcd();
-      await cluster().createNamespace(namespace);
-      await account.create();
-      await account.rotate();
-      await cluster().grantStockRole(account);
-      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
-      await stream.until(2);
-      await lost.until("empty");
-      await cluster().putFeatureFlag(namespace, "checkout", flagSpec(3));
-      await stream.until(3);
-    });
-  }
+  it("has lost everything, its count of versions included, take what is new, be they of objects or namespaces", async () => {
+    const empties = ["--deletion-grace", "0s", "--deletion-policy", "empty"];
+    for (const scope of ["object", "namespace"]) await start(...empties, "--watch-scope", scope);
+    await cluster().putFeatureFlag(namespace, "lost", flagSpec(7));
+    const losing = started.map((each) => each.proxy.subscribe(namespace, "lost"));
+    for (const lost of losing) expect(await lost.next()).to.equal(7);
+    await cluster().wipeEtcd();
+    await cluster().createNamespace(namespace);
+    await account.create();
+    await account.rotate();
+    await cluster().grantStockRole(account);
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(2));
+    for (const each of started) await each.stream.until(2);
+    for (const lost of losing) await lost.until("empty");
+    await cluster().putFeatureFlag(namespace, "checkout", flagSpec(3));
+    for (const each of started) await each.stream.until(3);
+  });
 
   // An API server writes some objects of its own when it starts: after few edits its version is past the last of them before the first read.
   for (const [scope, edits] of backups) {
