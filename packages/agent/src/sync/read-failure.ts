@@ -6,7 +6,10 @@ export function readFailure(error: unknown): "unavailable" | "unreadable" {
 }
 
 /** What a source says of an error that its reading does not expect: its code may be in a file for which there is no descriptor. */
-export function unexpectedFailure(what: string, error: unknown): [reason: "unavailable" | "defect", sentence: string] {
+export function unexpectedFailure(
+  what: string,
+  error: unknown,
+): [reason: "unavailable" | "defect", sentence: string] {
   if (isShortage(error)) return ["unavailable", `${what}: ${messageOf(error)}`];
   return ["defect", `${what} because of a bug in Bunting: ${String(error)}`];
 }
