@@ -123,7 +123,9 @@ export class Http1Server {
       maxHeaderBytes: options.limits.maxHeaderBytes,
       times: { idleTimeoutMs, graceMs, sweepMs: checkEveryMs(idleTimeoutMs) },
       turns: options.turns,
+      stallClock: options.stallClock,
       onOther: (socket, account) => this.#take(socket, account),
+      onClosed: () => this.#lookWhetherDrained(),
     });
   }
 
@@ -133,8 +135,9 @@ export class Http1Server {
   }
 
   /** Open connections, for the stall watch. */
-  get connections(): Iterable<WatchedSession> {
-    return this.#connections;
+  *connections(): Generator<WatchedSession> {
+    yield* this.#connections;
+    yield* this.#whole.connections;
   }
 
   /** Takes over a connection; bytes that were already read must have been put back with `unshift`. */
@@ -179,7 +182,15 @@ export class Http1Server {
 
   #forget(connection: Http1Connection): void {
     this.#connections.delete(connection);
-    if (this.#connections.size === 0) this.#onDrained();
+    this.#lookWhetherDrained();
+  }
+
+  get #size(): number {
+    return this.#connections.size + this.#whole.size;
+  }
+
+  #lookWhetherDrained(): void {
+    if (this.#size === 0) this.#onDrained();
   }
 
   #begin(socket: Socket, accepted: Http1Connection): void {
@@ -199,7 +210,7 @@ export class Http1Server {
     this.#state = "ending";
     this.#whole.announceEnd();
     for (const one of this.#connections) one.announceEnd();
-    if (lastCallMs > 0 && this.#connections.size + this.#whole.size > 0) {
+    if (lastCallMs > 0 && this.#size > 0) {
       await sleep(lastCallMs, this.#closing.signal);
       // The timer runs before node reads what arrived meanwhile: two turns let those requests begin.
       for (let turn = 0; turn < 2; turn++) await nextTurn();
@@ -208,7 +219,7 @@ export class Http1Server {
     this.#whole.closeIdle();
     this.#server.closeIdleConnections();
     for (const one of this.#connections) one.closeUnused();
-    if (this.#connections.size > 0) await new Promise<void>((resolve) => (this.#onDrained = resolve));
+    if (this.#size > 0) await new Promise<void>((resolve) => (this.#onDrained = resolve));
   }
 
   /** Stops the timeouts. The sockets are to be destroyed by their owner, which accepted them. */

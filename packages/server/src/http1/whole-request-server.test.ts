@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { createConnection, type Socket } from "node:net";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { resetSocket } from "@bunting/test/support/reset-socket.js";
 import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
@@ -180,6 +181,29 @@ describe("the server of whole requests", () => {
     await eventually(() => memory.bytes === 0, "the accounts of all to be closed");
   });
 
+  it("gives a client as long after an answer that it was slow to read as after any other", async () => {
+    const large = "x".repeat(8 * 1024 * 1024);
+    const whole = fast(({ target }) => (target === "/large" ? large : "small"));
+    const port = await serve({ wholeRequests: whole, headerTimeoutMs: 40 });
+    /** As long as it takes to give up a client that has begun to ask. */
+    const timeForHeaders = async (): Promise<void> => {
+      const { socket } = await connect(port);
+      socket.write("POST /1 HTTP/1.1\r\n");
+      await once(socket, "close");
+    };
+    const client = await connect(port);
+    client.socket.pause();
+    client.socket.write(request("/large"));
+    await eventually(() => whole.answered.length === 1, "the answer to be made");
+    await timeForHeaders();
+    client.socket.resume();
+    await eventually(() => client.received().endsWith(large), "all of the answer");
+    await timeForHeaders();
+    client.socket.write(request("/small"));
+    await eventually(() => answers(client) === 2, "the answer to the next request");
+    expect(client.received().endsWith("small")).to.equal(true);
+  });
+
   it("counts no time for a connection that is not read because the turn has had its work", async () => {
     const times = { idleTimeoutMs: 100 };
     const due: (() => void)[] = [];
@@ -224,6 +248,22 @@ describe("the server of whole requests", () => {
     await eventually(() => dropped.length === 1, "the client to be ended");
     await eventually(() => memory.bytes === before, "its account to be closed");
     expect(whole.answered).to.deep.equal(["/1"]);
+  });
+
+  it("ends a connection whose client takes nothing of an answer for too long", async () => {
+    const dropped: string[] = [];
+    const clock = new ManualClock();
+    const whole = fast(() => "x".repeat(8 * 1024 * 1024));
+    const stall = { timeoutMs: 800, clock };
+    const port = await serve({ wholeRequests: whole, stall, onDropped: (reason) => dropped.push(reason) });
+    const client = await connect(port);
+    client.socket.pause();
+    client.socket.write(request("/1"));
+    await eventually(() => {
+      clock.advance(100);
+      return dropped.length > 0;
+    }, "the client to be ended");
+    expect(dropped).to.deep.equal(["stalled"]);
   });
 
   it("gives an account back with every connection, whichever way that ended", async () => {

@@ -1,8 +1,17 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
-import { httpDate, peerAddress, type OpenAccount, type TurnReader, type TurnShare } from "@bunting/http2";
+import {
+  httpDate,
+  peerAddress,
+  SocketStall,
+  type OpenAccount,
+  type TurnReader,
+  type TurnShare,
+  type WatchedSession,
+  type WatchedStream,
+} from "@bunting/http2";
 import type { ReadFairness } from "../limits/read-fairness.js";
-import { readOn, stopReading } from "../node-internals/socket-handle.js";
+import { readOn, stopReading, unsentBytes } from "../node-internals/socket-handle.js";
 import { wholeRequestReader, type WholeRequest, type WholeRequestReader } from "./whole-request.js";
 
 /** Answers requests that arrived whole, without node's objects for a request and a response. */
@@ -36,21 +45,42 @@ export interface WholeRequestServerOptions {
   readonly times: WholeRequestTimes;
   /** Bounds what is read of all connections in a turn of the event loop. */
   readonly turns: ReadFairness;
+  /** Counts up with time, for the stall watch. */
+  readonly stallClock: { readonly tick: number };
   /** Called with a connection that has sent something else than a whole request, which was put back: node's server goes on with it. */
   readonly onOther: (socket: Socket, account: OpenAccount | undefined) => void;
+  /** Called when a connection has closed. */
+  readonly onClosed: () => void;
 }
 
-class Connection implements TurnReader {
+class Connection implements TurnReader, WatchedSession {
+  readonly watchedStreams: Iterable<WatchedStream> = [];
   readonly account: OpenAccount | undefined;
   readonly share: TurnShare;
   /** Sweeps since it was accepted, or since its last answer. */
   sweeps = 0;
   readonly #socket: Socket;
+  readonly #stall: SocketStall;
 
-  constructor(socket: Socket, account: OpenAccount | undefined, turns: ReadFairness) {
+  constructor(
+    socket: Socket,
+    account: OpenAccount | undefined,
+    { turns, stallClock }: Pick<WholeRequestServerOptions, "turns" | "stallClock">,
+  ) {
     this.#socket = socket;
     this.account = account;
+    this.#stall = new SocketStall(stallClock);
     this.share = turns.enterUnread(this, peerAddress(socket));
+  }
+
+  /** Called by the stall watch only, once per tick. */
+  isStalledSince(tick: number): boolean {
+    return this.#stall.isStalledSince(tick, unsentBytes(this.#socket));
+  }
+
+  /** Called by the stall watch only. */
+  destroy(): void {
+    this.#socket.destroy();
   }
 
   /** Called by `ReadFairness` only. */
@@ -72,9 +102,8 @@ class Connection implements TurnReader {
 
 /**
  * The fast way of HTTP/1.1: most of what node's server spends on a small request goes to objects that such a request has no use for, so a request
- * that is answered at once, and whose answer the system takes at once, does without them. Everything else is for node's server, which takes the
- * connection over for good: requests in pieces, pipelined ones, other methods, clients that do not read. So a connection here holds nothing
- * between two events, and cannot stall.
+ * that is answered at once does without them. Everything else is for node's server, which takes the connection over for good: requests in pieces,
+ * pipelined ones, other methods. So a connection here holds nothing between two events but an answer that its client has yet to read.
  *
  * A client that has sent nothing yet may be silent as long as one between two requests, and gets no answer in the end: pools of connections open some
  * that they need only later, and would take a 408 that crosses their first request for its answer.
@@ -115,7 +144,7 @@ export class WholeRequestServer {
 
   /** Takes over a connection; its account is closed with it. */
   accept(socket: Socket, account: OpenAccount | undefined): void {
-    this.#connections.set(socket, new Connection(socket, account, this.#options.turns));
+    this.#connections.set(socket, new Connection(socket, account, this.#options));
     socket.on("data", this.#onData);
     socket.on("close", this.#onClose);
     socket.resume();
@@ -126,15 +155,20 @@ export class WholeRequestServer {
     return this.#connections.size;
   }
 
+  /** Open connections, for the stall watch. */
+  get connections(): Iterable<WatchedSession> {
+    return this.#connections.values();
+  }
+
   /** From now on each answer is the last of its connection, and says so. */
   announceEnd(): void {
     this.#isEndAnnounced = true;
     this.#lastLines = "Connection: close\r\n\r\n";
   }
 
-  /** Closes all connections: each is between two requests. */
+  /** Closes all connections, each when its client has read the answer, and reads no further request: each is between two. */
   closeIdle(): void {
-    for (const socket of this.#connections.keys()) socket.destroy();
+    for (const socket of this.#connections.keys()) socket.off("data", this.#onData).destroySoon();
   }
 
   /** The sockets are to be destroyed by their owner, which accepted them. */
@@ -147,7 +181,8 @@ export class WholeRequestServer {
     if (connection === undefined) return;
     const { account } = connection;
     connection.share.read(bytes.length);
-    const request = this.#read?.(bytes);
+    // A client that asks on and does not read the answer before is for node's server.
+    const request = socket.writableLength === 0 ? this.#read?.(bytes) : undefined;
     if (request === undefined) {
       this.#leave(socket, account, bytes);
       return;
@@ -169,28 +204,27 @@ export class WholeRequestServer {
     const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${headers}content-length: ${bytes}\r\nDate: ${httpDate()}\r\n`;
     const text = `${head}${this.#lastLines}${body}`;
     socket.write(text, bytes === body.length ? "latin1" : "utf8");
-    const isTaken = socket.writableLength === 0;
-    if (!isTaken) {
+    // The system has not taken it: the stall watch sees to the rest.
+    if (socket.writableLength > 0) {
       account?.charge(bytes);
       socket.write("", () => account?.release(bytes));
     }
     if (this.#isEndAnnounced) socket.off("data", this.#onData).destroySoon();
-    // The system has not taken it: node's server and the stall watch see to the rest.
-    else if (!isTaken) this.#leave(socket, account);
   }
 
   /** Leaves a connection to node's server, with what it has sent. */
-  #leave(socket: Socket, account: OpenAccount | undefined, bytes?: Buffer): void {
+  #leave(socket: Socket, account: OpenAccount | undefined, bytes: Buffer): void {
     this.#forget(socket);
     socket.off("data", this.#onData);
     socket.off("close", this.#onClose);
-    if (bytes !== undefined) socket.unshift(bytes);
+    socket.unshift(bytes);
     this.#options.onOther(socket, account);
   }
 
   #closed(socket: Socket): void {
     this.#connections.get(socket)?.account?.close();
     this.#forget(socket);
+    this.#options.onClosed();
   }
 
   #forget(socket: Socket): void {
@@ -204,8 +238,8 @@ export class WholeRequestServer {
   #sweep(): void {
     const { idleTimeoutMs, graceMs, sweepMs } = this.#options.times;
     for (const [socket, connection] of this.#connections) {
-      // Its request may have arrived.
-      if (connection.share.isPaused) continue;
+      // Its request may have arrived, or it is still reading the answer.
+      if (connection.share.isPaused || socket.writableLength > 0) continue;
       // Later than promised: a client that trusts the promise must not find the connection closed.
       if (connection.sweeps++ * sweepMs > idleTimeoutMs + graceMs) socket.destroy();
     }

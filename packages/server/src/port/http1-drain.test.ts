@@ -147,6 +147,20 @@ describe("a port that stops listening", () => {
     await stopped;
   });
 
+  it("sends all of an answer that its client is still reading, and closes the connection then", async () => {
+    const { listener, isRead } = await serve();
+    const one = await client(listener);
+    const request = whole.replace("/whole", "/large");
+    one.socket.pause();
+    one.send(request);
+    await isRead(request.length);
+    const stopped = listener.stopListening();
+    one.socket.resume();
+    await one.closed;
+    await stopped;
+    expect(one.received.endsWith(large)).to.equal(true);
+  });
+
   it("answers all requests that a client has sent ahead, the last one as the last", async () => {
     const { listener, begun, taken } = await serve();
     const one = await client(listener, get("/stream") + get("/2") + get("/3"));

@@ -304,7 +304,7 @@ export class PortListener {
   /** All open connections that speak a protocol. */
   *#connections(): Generator<WatchedSession> {
     yield* this.#transport?.sessions ?? [];
-    yield* this.#http1?.connections ?? [];
+    yield* this.#http1?.connections() ?? [];
   }
 
   #forget(socket: Socket): void {
