@@ -34,6 +34,7 @@ const defaultHeaderTimeoutMs = 3_000;
 const tcpKeepaliveMs = 30_000;
 const timedOut = lastAnswer("408 Request Timeout", "No request came in time.");
 const grpcOnly = lastAnswer("505 HTTP Version Not Supported", "This port speaks gRPC over HTTP/2.");
+const nothing = Buffer.alloc(0);
 const tlsOnly = lastAnswer("400 Bad Request", "This port speaks TLS only: use https.");
 
 /**
@@ -219,7 +220,7 @@ export class PortListener {
     socket.on("error", ignore);
     this.#sockets.add(socket);
     socket.on("close", this.#onClose);
-    if (this.#transport === undefined && !this.#expectsTls(socket)) this.#http1?.accept(socket);
+    if (this.#transport === undefined && !this.#expectsTls(socket)) this.#serve(socket, "http1", nothing);
     else this.#sniffer.sniff(socket);
   }
 
@@ -229,6 +230,7 @@ export class PortListener {
       this.#secure(tls, socket, protocol, seen);
       return;
     }
+    tls?.taken(socket);
     switch (protocol) {
       case "http2":
         this.#takeHttp2(socket, seen);

@@ -379,6 +379,25 @@ describe("TlsTermination", () => {
     expect(await echoes(grpcClient(listener), "hello")).to.equal("hello");
   });
 
+  for (const [what, bytes] of [
+    ["nothing", Buffer.alloc(0)],
+    ["half of the preface", wire.preface.subarray(0, 12)],
+  ] as const)
+    it(`ends connections that say ${what} after the handshake, of whatever addresses, for new ones when memory is short`, async () => {
+      const memory = new PeerMemory(400 * 1024, "idle");
+      const listener = await serve([echo], { ...(await withTls()), memory });
+
+      for (let opened = 0; opened < 12; opened++) {
+        const localAddress = `127.0.0.${2 + (opened % 3)}`;
+        const socket = createConnection({ port: listener.port, host: "127.0.0.1", localAddress });
+        const silent = await secure(listener, { socket, servername: "localhost" });
+        silent.write(bytes);
+      }
+
+      expect(await echoes(grpcClient(listener), "hello")).to.equal("hello");
+      expect(memory.refusesNew).to.equal(false);
+    });
+
   it("charges a connection for TLS until it closes", async () => {
     const memory = new PeerMemory(10_000_000);
     const listener = await serve([echo], { ...(await withTls()), memory });

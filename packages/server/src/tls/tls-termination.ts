@@ -97,6 +97,8 @@ export class TlsTermination {
   /** The sockets of #waiting, by address. */
   readonly #queue = new FairQueue<Socket>();
   readonly #running = new Map<Socket, Handshake>();
+  /** Accounts of connections whose handshake is done, by what `onSecure` was called with. */
+  readonly #accounts = new WeakMap<Socket, OpenAccount>();
   /** Number of running handshakes by address. */
   readonly #runningOf = new Counts<string>();
   readonly #sweep: Sweep;
@@ -176,6 +178,14 @@ export class TlsTermination {
     this.#report(events, { result: "plaintext", detail: "a client spoke plaintext to a port with TLS" });
   }
 
+  /**
+   * To be called when a server takes over the socket of `onSecure`: what the connection does is charged to another account, so this one must never be
+   * ended for being idle. Until then the connection is idle, and ended for new ones: it has said nothing.
+   */
+  taken(socket: Socket): void {
+    this.#accounts.get(socket)?.begin();
+  }
+
   /** Has new connections use the newest certificate and authorities. Earlier sessions can't be resumed, because the key of their tickets is replaced. */
   #renew(): void {
     const authorities = this.#clients?.authorities;
@@ -242,8 +252,7 @@ export class TlsTermination {
       return;
     }
     this.#leave(raw);
-    // What the connection does is charged to another account. This one must never be ended for being idle.
-    handshake.account?.begin();
+    if (handshake.account !== undefined) this.#accounts.set(socket, handshake.account);
     const sentBytes = raw.bytesRead;
     // A turn later, because `sentBytes` may include the first requests of the client: their plaintext is read in this turn, and taken off then.
     onNextTurn(() => charge(handshake, heldByCertificates(sentBytes - socket.bytesRead)));
