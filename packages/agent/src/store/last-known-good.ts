@@ -61,7 +61,7 @@ export class LastKnownGood {
         logger.info(fields, "loaded the last-known-good copy of a source");
       } catch (error) {
         if (!(error instanceof UnusableCopyError)) throw error;
-        const setAside = await file.setAside();
+        const setAside = await file.setAside(error);
         logger.warn(
           { ...fields, reason: error.message, ...(setAside === undefined ? {} : { setAside }) },
           "the last-known-good copy of a source was not loaded",

@@ -82,7 +82,10 @@ export class CopyFile<Version extends EncodedVersion> {
       await this.#leaveMarker();
       document = this.#parse(await readAtMost(file, size));
     } catch (cause) {
-      throw cause instanceof UnusableCopyError ? cause : this.#invalid((cause as Error).message, cause);
+      const error =
+        cause instanceof UnusableCopyError ? cause : this.#invalid((cause as Error).message, cause);
+      if (error.isUnread) await this.#removeMarker().catch(() => undefined);
+      throw error;
     } finally {
       await file.close();
     }
@@ -171,7 +174,7 @@ export class CopyFile<Version extends EncodedVersion> {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw error;
       // Only a file can be replaced, so no copy would ever be written.
-      await this.setAside();
+      await this.setAside(error);
       await rename(temporary, this.path);
     }
   }
@@ -217,9 +220,14 @@ export class CopyFile<Version extends EncodedVersion> {
     return rm(this.#marker, { force: true, recursive: true });
   }
 
-  /** Renames the file so that it is not read again, and returns its new path; of each source one is kept. Undefined if that fails. */
-  async setAside(): Promise<string | undefined> {
+  /**
+   * Renames the file so that it is not read again, and returns its new path; of each source one is kept. Undefined if that fails.
+   *
+   * @param error why it can't be used; a file that only could not be read stays, and may be all that there is
+   */
+  async setAside(error: unknown): Promise<string | undefined> {
     this.#checksumOnDisk = undefined;
+    if (error instanceof UnusableCopyError && error.isUnread) return undefined;
     const refused = `${this.path}${refusedSuffix}`;
     try {
       // The path may be taken by a directory, which a file can't replace.

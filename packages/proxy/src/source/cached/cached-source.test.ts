@@ -14,6 +14,7 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { withoutDescriptors } from "@bunting/test/support/without-descriptors.js";
 import { expect } from "chai";
 import { ProxyError } from "../../proxy-error.js";
 import { noMetrics } from "../../proxy-metrics.js";
@@ -286,6 +287,23 @@ describe("CachedSource", () => {
     scripted.publish(topic, version(2));
     await eventually(() => files().length === 1, "the next copy");
     expect(files(".refused")).to.have.length(1);
+  });
+
+  it("leaves a copy that it has no descriptor left to read, nor to look what there is, and serves it once there is one", async () => {
+    await leave(version(1));
+    const before = files("");
+    const { sink, clock } = await withoutDescriptors(async () => {
+      const { scripted, watch, metrics, clock } = start();
+      await eventually(() => metrics.counts["copy:write"] === 1, "the look at the directory");
+      const sink = watch();
+      scripted.stale(topic, away);
+      await eventually(() => metrics.counts["copy:unusable"] === 1, "the failure");
+      return { sink, clock };
+    });
+    expect(files("")).to.deep.equal(before);
+    await sink.nextStale();
+    clock.advance(5_000);
+    expect(await sink.nextText()).to.equal('{"flags":{"f":{"state":"v1"}}}');
   });
 
   it("does not read a copy that the heap has no room for, says so, and leaves it to a process that has", async () => {

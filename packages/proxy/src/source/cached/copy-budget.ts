@@ -1,4 +1,4 @@
-import { copyFileSuffix, refusedSuffix, sweepCopies } from "@bunting/files/copies";
+import { copyFileSuffix, isShortage, refusedSuffix, sweepCopies } from "@bunting/files/copies";
 import { readdir, rm, stat } from "node:fs/promises";
 import path from "node:path";
 
@@ -32,11 +32,18 @@ export class CopyBudget {
     return !this.#isCounted || this.#sizes.has(path.basename(file));
   }
 
-  /** Counts what earlier processes left. Never rejects: a directory that can't be read has no copies either. */
+  /**
+   * Counts what earlier processes left. Never rejects: a directory that can't be read has no copies either, unless only this process can't for now;
+   * then it is not known what is there.
+   */
   async count(): Promise<void> {
     await sweepCopies(this.#directory, () => true);
+    const names = await readdir(this.#directory).catch((error: unknown) =>
+      isShortage(error) ? undefined : [],
+    );
+    if (names === undefined) return;
     const found: { readonly name: string; readonly size: number; readonly mtimeMs: number }[] = [];
-    for (const name of await readdir(this.#directory).catch(() => [])) {
+    for (const name of names) {
       if (!name.endsWith(copyFileSuffix) && !name.endsWith(refusedSuffix)) continue;
       const stats = await stat(path.join(this.#directory, name)).catch(() => undefined);
       if (stats?.isFile() === true) found.push({ name, size: stats.size, mtimeMs: stats.mtimeMs });

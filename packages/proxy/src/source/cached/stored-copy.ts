@@ -56,9 +56,9 @@ export class StoredCopy {
     }
   }
 
-  /** Renames a file that can't be used. Returns its new path; undefined if that fails. */
-  setAside(): Promise<string | undefined> {
-    return this.#file.setAside();
+  /** Renames a file that can't be used. Returns its new path; undefined if that fails, or if it only could not be read. */
+  setAside(error: unknown): Promise<string | undefined> {
+    return this.#file.setAside(error);
   }
 
   /** Schedules the newest document to be written. */

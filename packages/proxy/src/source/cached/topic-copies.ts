@@ -1,10 +1,11 @@
-import { checkCopies, CopyFile, FailedCopies } from "@bunting/files/copies";
+import { checkCopies, CopyFile, FailedCopies, UnusableCopyError } from "@bunting/files/copies";
 import { documentHeapBytes, type TopicKey } from "@bunting/protocol";
 import {
   HeapRoom,
   messageOf,
   RateLimitedLog,
   Semaphore,
+  sleep,
   type Context,
   type DocumentRoom,
 } from "@bunting/runtime";
@@ -36,6 +37,8 @@ interface Entry {
 const maxReads = 8;
 /** Of a disk that is full for a while, documents of so many bytes are kept to be written when it is not. */
 const mostFailedBytes = 16 * 1024 * 1024;
+/** How long after a copy could not be read. */
+const retryMs = 5_000;
 /** No source has larger documents. */
 const maxDocumentBytes = 64 * 1024 * 1024;
 
@@ -106,7 +109,7 @@ export class TopicCopies {
 
   /**
    * Passes the copy of a watched topic to `take`, if there is one, unless the signal aborts before. A copy that can't be used is set aside; one
-   * that the heap has no room for stays, for a process with more memory. Never rejects.
+   * that the heap has no room for stays, for a process with more memory, and one that could not be read is read later. Never rejects.
    *
    * @param maxBytes a larger document is not parsed
    */
@@ -139,7 +142,14 @@ export class TopicCopies {
         }
       });
     } catch (error) {
-      if (!signal.aborted) await this.#setAside(topic, copy, error);
+      if (signal.aborted) return;
+      if (error instanceof UnusableCopyError && error.isUnread) {
+        this.#cannotRead(topic, copy, error);
+        // Nobody waits for it: the source may answer before.
+        void sleep(retryMs, signal, this.#options.context.clock).then(() =>
+          signal.aborted ? undefined : this.load(topic, take, signal, maxBytes),
+        );
+      } else await this.#setAside(topic, copy, error);
     } finally {
       release();
     }
@@ -164,8 +174,14 @@ export class TopicCopies {
     );
   }
 
+  #cannotRead(topic: TopicKey, copy: StoredCopy, { message: reason }: UnusableCopyError): void {
+    this.#options.context.metrics.copyFailed("unusable");
+    const fields = { topic, reason, file: copy.path };
+    this.#log.warn("unread", fields, "the copy of a FeatureFlag can't be read for now, and stays as it is");
+  }
+
   async #setAside(topic: TopicKey, copy: StoredCopy, error: unknown): Promise<void> {
-    const setAside = await copy.setAside();
+    const setAside = await copy.setAside(error);
     this.#budget.written(copy.path, 0);
     this.#options.context.metrics.copyFailed("unusable");
     const reason = messageOf(error);
