@@ -1,5 +1,6 @@
 import { expect } from "chai";
 import { answerRequest, type HookResponse } from "./answer-request.js";
+import { maxExtensionFindings } from "./extension-answer.js";
 import { extensionRequest, proxyDeployment } from "./extension-request.fixture.js";
 import { maxExtensionBytes, type ExtensionRequest } from "./extension-request.js";
 import { refuse, type ExtensionHooks } from "./hooks.js";
@@ -42,6 +43,21 @@ describe("answerRequest", () => {
     const { status, body = "" } = await answer({ lint: () => findings }, asked);
     expect([status, JSON.parse(body)]).to.deep.equal([200, { findings }]);
     expect(await answer({ lint: () => [] }, asked)).to.deep.equal({ status: 204 });
+  });
+
+  it("answers with as many findings as an operator reads, where a hook has more than fit into an answer", async () => {
+    const findings = Array.from({ length: 10_000 }, (_, index) => ({
+      severity: index === 9_999 ? ("error" as const) : ("warning" as const),
+      message: `the flag ${index} has no owner: ${"write the team that decides on it ".repeat(3)}`,
+    }));
+    const { status, body = "" } = await answer(
+      { lint: () => findings },
+      { hook: "lint", target: "FeatureFlag" },
+    );
+    expect([status, errors]).to.deep.equal([200, []]);
+    const answered = JSON.parse(body) as { readonly findings: readonly object[] };
+    expect(answered.findings).to.have.length(maxExtensionFindings);
+    expect(answered.findings[0]).to.deep.equal(findings[9_999]);
   });
 
   it("answers 422 with the reason of a refusal", async () => {

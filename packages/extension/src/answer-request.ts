@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { mostTelling } from "./extension-answer.js";
 import { maxExtensionBytes, type ExtensionRequest } from "./extension-request.js";
 import { HookRefusal, type ExtensionHooks } from "./hooks.js";
 import { readRequest } from "./read-request.js";
@@ -39,7 +40,7 @@ async function answerOf(
 ): Promise<object | undefined> {
   if (request.hook === "lint") {
     const findings = (await lint?.(request)) ?? [];
-    return findings.length === 0 ? undefined : { findings };
+    return findings.length === 0 ? undefined : { findings: mostTelling(findings) };
   }
   // JavaScript lets a hook change the object that it got, and return that.
   const before = structuredClone(request.object);

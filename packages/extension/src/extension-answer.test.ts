@@ -121,6 +121,22 @@ describe("readAnswer", () => {
     expect(read.kind === "commented" && read.findings).to.have.length(maxExtensionFindings);
   });
 
+  it("takes errors, which refuse a FeatureFlag, before warnings where there are more findings than people read", () => {
+    const warnings = Array.from({ length: maxExtensionFindings }, () => ({
+      severity: "warning",
+      message: "it is old",
+    }));
+    const read = lint({ findings: [...warnings, { severity: "error", message: "it has no owner" }] });
+    if (read.kind !== "commented") throw new Error(read.kind);
+    expect(read.findings).to.have.length(maxExtensionFindings);
+    expect(read.findings[0]).to.deep.equal({ severity: "error", message: "it has no owner" });
+    const few = [...warnings.slice(0, 2), { severity: "error", message: "no" }];
+    expect(lint({ findings: few }), "in their order otherwise").to.deep.equal({
+      kind: "commented",
+      findings: few,
+    });
+  });
+
   it("takes what is no list of findings for a failure", () => {
     for (const body of [
       null,

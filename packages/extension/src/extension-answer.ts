@@ -29,7 +29,7 @@ export interface ExtensionResponse {
 
 /** Of a reason or of a finding's message, in characters: they become conditions, events and warnings. */
 export const maxReasonLength = 500;
-/** Of one answer; what comes after them is left out. */
+/** Of one answer; see `mostTelling`. */
 export const maxExtensionFindings = 100;
 /** Of the paths to all fields of an object together: what has changed is named by them. */
 const maxPathCharacters = 16 * 1024 * 1024;
@@ -76,13 +76,22 @@ function readFindings({ body }: ExtensionResponse): ExtensionAnswer {
   if (!Array.isArray(findings))
     return failed('it answered 200 with what is no list of findings: {"findings": [...]}');
   const read: ExtensionFinding[] = [];
-  for (const each of (findings as readonly JsonValue[]).slice(0, maxExtensionFindings)) {
+  for (const each of mostTelling(findings as readonly JsonValue[])) {
     const finding = readFinding(each);
     if (finding === undefined)
       return failed('a finding has a message, and the severity "error" or "warning"; one has not');
     read.push(finding);
   }
   return read.length === 0 ? { kind: "unchanged" } : { kind: "commented", findings: read };
+}
+
+/** The findings that are kept of more than people read: errors, which refuse a FeatureFlag, before warnings. */
+export function mostTelling<Finding>(findings: readonly Finding[]): readonly Finding[] {
+  if (findings.length <= maxExtensionFindings) return findings;
+  const isError = (finding: unknown): boolean =>
+    (finding as { readonly severity?: unknown } | null)?.severity === "error";
+  const [errors, others] = [findings.filter(isError), findings.filter((finding) => !isError(finding))];
+  return [...errors, ...others].slice(0, maxExtensionFindings);
 }
 
 function readFinding(value: JsonValue): ExtensionFinding | undefined {
