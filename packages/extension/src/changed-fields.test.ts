@@ -209,6 +209,8 @@ describe("unlistedFields", () => {
       "bunting.dev/injected",
       "rollout.bunting.dev/x",
       "openfeature.dev/enabled",
+      "openfeature.io/inline-flags",
+      "openfeature.agent/standing-orders-resource",
       "app.kubernetes.io/managed-by",
     ])
       for (const map of [mapTexts, mapPodTexts])
@@ -217,7 +219,12 @@ describe("unlistedFields", () => {
           for (const mutates of [undefined, [""]])
             expect(unlistedFields(deployment, marked, mutates), name).to.have.length(1);
         }
-    for (const name of ["notbunting.dev/x", "bunting.dev.example.com/x", "app.kubernetes.io/managed-by-us"])
+    for (const name of [
+      "notbunting.dev/x",
+      "bunting.dev.example.com/x",
+      "notopenfeature.io/x",
+      "app.kubernetes.io/managed-by-us",
+    ])
       expect(
         unlistedFields(
           deployment,

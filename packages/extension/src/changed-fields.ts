@@ -77,9 +77,9 @@ const fixed = [
   "/spec/template/metadata/finalizers",
 ];
 
-/** Labels and annotations by which the operator, its policies and its webhooks know what they have made. */
+/** Labels and annotations by which the operator, its policies and its webhooks know what they have made, and what is asked of them. */
 const ownNames =
-  /^(\/spec\/template)?\/metadata\/(labels|annotations)\/(([\w-]+\.)*(bunting|openfeature)\.dev~1|app\.kubernetes\.io~1managed-by$)/;
+  /^(\/spec\/template)?\/metadata\/(labels|annotations)\/(([\w-]+\.)*(bunting\.dev|openfeature\.(dev|io|agent))~1|app\.kubernetes\.io~1managed-by$)/;
 
 const text = /^(\/spec\/template)?\/metadata\/(labels|annotations)(\/[^/]*)?$/;
 
