@@ -58,6 +58,8 @@ describe("annotater", () => {
       [{ namespaces: ["*-pro", "*-dev"] }, true],
       [{ namespaces: ["shop*"] }, true],
       [{ namespaces: ["*"] }, true],
+      [{ namespaces: ["*op-d*"] }, true],
+      [{ namespaces: ["*-pro*"] }, false],
       [{ namespaces: ["*-pro"] }, false],
       [{ namespaces: ["dev*"] }, false],
       [{ namespaces: ["shop"] }, false],
@@ -102,6 +104,7 @@ describe("annotater", () => {
       [{ labels: {}, overwrite: "yes" }, "overwrite is neither"],
       [{ labels: {}, kinds: "Ingress" }, "kinds is no list"],
       [{ labels: {}, namespaces: [1] }, "namespaces is no list"],
+      [{ labels: {}, namespaces: ["shop-*-dev"] }, "namespaces has shop-*-dev, with a star"],
       [{ labels: {}, objectLabels: [] }, "objectLabels is no object"],
       [{ labels: {}, targets: ["Ingress"] }, "targets names Ingress, which is none of Sidecar"],
     ];

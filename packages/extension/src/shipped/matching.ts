@@ -8,7 +8,7 @@ export interface Matching {
   readonly targets?: readonly ExtensionTarget[];
   /** Kinds of objects, such as `Ingress`. Default: all. */
   readonly kinds?: readonly string[];
-  /** Names of namespaces; a star at the beginning or the end stands for any text: `*-pro`. Default: all. */
+  /** Names of namespaces; a star at the beginning, at the end or at both stands for any text: `*-pro`. Default: all. */
   readonly namespaces?: readonly string[];
   /** Labels that the namespace has. */
   readonly namespaceLabels?: Readonly<Record<string, string>>;
@@ -30,8 +30,8 @@ export function matches(rule: Matching, { target, object, namespace }: Extension
 }
 
 function isNamed(name: string, pattern: string): boolean {
-  if (pattern === "*") return true;
-  if (pattern.startsWith("*")) return name.endsWith(pattern.slice(1));
+  if (pattern.startsWith("*"))
+    return pattern.endsWith("*") ? name.includes(pattern.slice(1, -1)) : name.endsWith(pattern.slice(1));
   return pattern.endsWith("*") ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 }
 
@@ -45,6 +45,8 @@ export function problemOfMatching(rule: JsonObject): string | undefined {
     if (rule[field] !== undefined && !isListOfTexts(rule[field])) return `${field} is no list of texts`;
   for (const field of ["namespaceLabels", "objectLabels"] as const)
     if (rule[field] !== undefined && !isTexts(rule[field])) return `${field} is no object with texts`;
+  const starred = ((rule["namespaces"] ?? []) as readonly string[]).find((each) => /.\*./.test(each));
+  if (starred !== undefined) return `namespaces has ${starred}, with a star that is neither first nor last`;
   const targets = (rule["targets"] ?? []) as readonly string[];
   const other = targets.find((each) => !extensionTargets.some((target) => target === each));
   return other === undefined
