@@ -65,6 +65,12 @@ describe("checkConformance", () => {
     });
   }
 
+  it("says of an answer that begins and does not end that it did not come in time", async () => {
+    const url = await plain((_request, response) => response.write("{"));
+    const [first] = await problems(url, { targets: ["Proxy"], timeoutMs: 100 });
+    expect(first).to.equal("failed Proxy it did not answer within 0.1 s");
+  });
+
   it("finds nothing in the hooks of the kit, and says what it looked at", async () => {
     const url = await served({
       preCreate: annotater([{ podAnnotations: { "example.com/a": "1" }, labels: { tier: "flags" } }]),

@@ -30,8 +30,10 @@ export async function post(url: string, body: string, options: PostOptions = {})
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
   });
+  let late: Error | undefined;
   const timer = setTimeout(() => {
-    call.destroy(new Error(`it did not answer within ${timeoutMs / 1_000} s`));
+    late = new Error(`it did not answer within ${timeoutMs / 1_000} s`);
+    call.destroy(late);
   }, timeoutMs);
   try {
     const answered = responseTo(call);
@@ -41,6 +43,9 @@ export async function post(url: string, body: string, options: PostOptions = {})
     if (bytes === undefined) throw new Error(`its answer has more than ${maxExtensionBytes} bytes`);
     const { statusCode: status = 0, headers } = response;
     return { status, contentType: headers["content-type"] ?? "", body: bytes.toString() };
+  } catch (error) {
+    // An answer that had begun says only that it was broken off.
+    throw late ?? error;
   } finally {
     clearTimeout(timer);
   }
