@@ -49,6 +49,7 @@ describe("AddressGuard", () => {
     ["*.example.com", "https://a.b.example.com/", true],
     ["*.example.com", "https://example.com/", false],
     ["*.example.com", "https://evilexample.com/", false],
+    ["*.corp1", "https://flags.corp1/", true],
     ["flags.example.com", "ftp://flags.example.com/", false],
     ["flags.example.com", "file:///etc/passwd", false],
   ];
@@ -235,6 +236,9 @@ describe("a list of hosts", () => {
     "a?b",
     "u@a",
     "*.1.2.3.4",
+    "*.3.4",
+    "*.[fe80::1]",
+    "*..",
     "ftp://a",
     "a:0x50",
   ])

@@ -33,7 +33,7 @@ export function parseAllowedHost(text: string): AllowedHost {
   if (authority === "" || !URL.canParse(href)) throw new Error(refusal(text));
   const url = new URL(href);
   // A URL would take `*.10.0.0.1`, and so would a resolver.
-  if (url.hostname.includes("*") || (isWildcard && !/[a-z]\.?$/i.test(url.hostname)))
+  if (url.hostname.includes("*") || (isWildcard && !/[a-z][-\w]*\.?$/i.test(url.hostname)))
     throw new Error(refusal(text));
   const { name, port, isPlain } = calledHost(url);
   return {
