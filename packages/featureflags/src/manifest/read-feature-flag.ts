@@ -32,15 +32,16 @@ const besideFlags: readonly string[] = ["remoteFlagProvider", "rollout"];
 
 /** Reads a Kubernetes object: a FeatureFlag, or something else (undefined). */
 export function readFeatureFlag(object: JsonObject): ObjectReading {
-  const { apiVersion, kind, spec } = object;
+  // A field without a value is absent.
+  const { apiVersion = null, kind = null, spec } = object;
   const isOfGroup = typeof apiVersion === "string" && apiVersion.startsWith(group);
   if (kind !== "FeatureFlag" && kind !== "FeatureFlagConfiguration") {
     if (!isOfGroup) return undefined;
-    if (kind === undefined)
+    if (kind === null)
       return objectError("manifest", `there is an "apiVersion" but no "kind": expected "FeatureFlag"`);
     return misspeltKind(kind, apiVersion);
   }
-  if (apiVersion === undefined) {
+  if (apiVersion === null) {
     const message = `this ${kind} has no "apiVersion": expected "${openFeatureApiVersion}"`;
     return objectError("manifest", message, ["kind"]);
   }
@@ -105,8 +106,8 @@ function withReaders(read: ObjectReading, { metadata }: JsonObject): ObjectReadi
 
 function readTopic(metadata: JsonObject[string] | undefined): TopicKey | ObjectError {
   if (!isJsonObject(metadata)) return objectError("manifest", `this FeatureFlag has no "metadata"`);
-  const { name } = metadata;
-  const namespace = metadata["namespace"] ?? "default";
+  const { name, namespace: given = "" } = metadata;
+  const namespace = given === "" || given === null ? "default" : given;
   if (typeof name !== "string" || !isObjectName(name)) {
     const message = `"metadata.name" must be a name that Kubernetes accepts: small letters, digits, "-" and "."`;
     return objectError("manifest", message, ["metadata", "name"]);

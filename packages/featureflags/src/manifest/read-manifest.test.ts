@@ -30,6 +30,10 @@ describe("readManifest", () => {
       expect(result.flags.map(({ line }) => line)).to.deep.equal([2, 15]);
     });
 
+    it("takes an empty namespace for none, as kubectl does", async () => {
+      expect(served(await read(manifest("a", 1, '""')))).to.deep.equal({ "default/a": textOf(1) });
+    });
+
     it("reads plain flagd files in YAML and JSON", async () => {
       const text = JSON.stringify(flags(3));
       expect(served(await read(text, "x.json"))).to.deep.equal({ "default/plain": textOf(3) });
@@ -217,7 +221,12 @@ metadata:
       expect(errors(await read(`\n${old}`))).to.deep.equal([
         "2 manifest ?: a FeatureFlag of core.openfeature.dev/v1alpha1 is not read, only a FeatureFlag of core.openfeature.dev/v1beta1: convert it",
       ]);
-      expect(errors(await read("kind: FeatureFlag\n"))[0]).to.contain('has no "apiVersion"');
+      for (const apiVersion of ["", "apiVersion:\n"])
+        expect(errors(await read(`${apiVersion}kind: FeatureFlag\n`))[0]).to.contain('has no "apiVersion"');
+      for (const kind of ["", "kind:\n"])
+        expect(errors(await read(`apiVersion: core.openfeature.dev/v1beta1\n${kind}`))[0]).to.contain(
+          'no "kind"',
+        );
     });
 
     it("finds a misspelt kind or group, and passes over those of others", async () => {

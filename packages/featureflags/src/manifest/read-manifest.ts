@@ -104,7 +104,7 @@ function isListKind(kind: JsonValue | undefined): boolean {
 function readObject(value: JsonValue, plain: PlainTopic): ObjectReading {
   if (!isJsonObject(value))
     return objectError("manifest", "expected an object: a FeatureFlag manifest or a flagd document");
-  if (value["kind"] !== undefined || value["apiVersion"] !== undefined) return readFeatureFlag(value);
+  if ((value["kind"] ?? value["apiVersion"] ?? null) !== null) return readFeatureFlag(value);
   if (value["flags"] === undefined) {
     const message = `there is neither "kind", as in a FeatureFlag manifest, nor "flags", as in a flagd document`;
     return objectError("manifest", message);
