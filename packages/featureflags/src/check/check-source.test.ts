@@ -31,6 +31,17 @@ describe("checkSourceSpec", () => {
     ).to.deep.equal([]);
   });
 
+  it("takes a field without a value for absent, as the API server does", () => {
+    const none = { port: null, ofrepPort: null, socketPath: null, defaultSyncProvider: null };
+    const sources = [{ source: "checkout", provider: null, interval: null }];
+    expect(found({ sources, ...none })).to.deep.equal([]);
+    expect(found({ ...good, ofrepPort: null, port: 8016 })).to.deep.equal([
+      "port port: ofrepPort is 8016, too: the sidecar would not start",
+    ]);
+    expect(checkInProcessSpec({ port: null })).to.deep.equal([]);
+    expect(found({ sources: [{ source: null }] })).to.have.length(1);
+  });
+
   it("finds providers that do not exist, and says which is meant", () => {
     const spec = { sources: [{ source: "a", provider: "flagd-prxy" }], defaultSyncProvider: "nobody" };
     expect(found(spec)).to.deep.equal([

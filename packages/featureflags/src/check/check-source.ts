@@ -1,5 +1,6 @@
 import { isJsonObject, isNamespaceName, isObjectName, type JsonObject } from "@bunting/protocol";
 import { nearestWord, quoted } from "@bunting/runtime/options";
+import { definedFields } from "../resource/defined-fields.js";
 import { featureFlagSourceDefaults } from "../resource/feature-flag-source.js";
 import { resourceFields } from "../resource/resource-fields.js";
 import type { Finding } from "./finding.js";
@@ -16,11 +17,12 @@ const portFields = ["port", "managementPort", "ofrepPort"] as const;
  * Findings about the spec of a FeatureFlagSource as its author wrote it: what our definition refuses when the object is stored, and fields that
  * are dropped then. Paths begin at the spec.
  */
-export function checkSourceSpec(spec: JsonObject): readonly Finding[] {
+export function checkSourceSpec(written: JsonObject): readonly Finding[] {
+  const spec = definedFields(written);
   const { sources, socketPath, defaultSyncProvider } = spec;
   const entries = Array.isArray(sources) ? sources : [];
   return [
-    ...unknownFields(spec, resourceFields.featureFlagSource, []),
+    ...unknownFields(written, resourceFields.featureFlagSource, []),
     ...(entries.length === 0
       ? [error("source", "it names no sources: write at least one in its field sources", ["sources"])]
       : []),
@@ -35,9 +37,10 @@ export function checkSourceSpec(spec: JsonObject): readonly Finding[] {
 }
 
 /** Findings about the spec of an InProcessConfiguration. */
-export function checkInProcessSpec(spec: JsonObject): readonly Finding[] {
+export function checkInProcessSpec(written: JsonObject): readonly Finding[] {
+  const spec = definedFields(written);
   return [
-    ...unknownFields(spec, resourceFields.inProcessConfiguration, []),
+    ...unknownFields(written, resourceFields.inProcessConfiguration, []),
     ...checkPort(spec["port"], ["port"]),
   ];
 }
@@ -69,7 +72,7 @@ export function flagsOfSource(spec: JsonObject, namespace: string): readonly Sou
 
 function checkEntry(entry: unknown, defaultProvider: unknown, path: Path): readonly Finding[] {
   if (!isObject(entry)) return [error("source", "a source is an object with the field source", path)];
-  const { source, provider, interval } = entry;
+  const { source, provider, interval } = definedFields(entry);
   const findings: Finding[] = [...unknownFields(entry, resourceFields.sourceEntry, path)];
   if (!isText(source))
     findings.push(error("source", "a source has a name or an address, as a text", [...path, "source"]));
