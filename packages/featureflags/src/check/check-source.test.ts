@@ -97,6 +97,40 @@ describe("checkSourceSpec", () => {
   });
 });
 
+describe("what the definitions of deploy/crds refuse", () => {
+  it("finds an interval of pings that flagd can't read", () => {
+    for (const keepAliveMinTime of ["30s", "1m30.5s", "0", ""])
+      expect(found({ ...good, keepAliveMinTime }), keepAliveMinTime).to.deep.equal([]);
+    for (const keepAliveMinTime of [30, "30", "1d", "-5s"])
+      expect(found({ ...good, keepAliveMinTime })).to.deep.equal([
+        `source keepAliveMinTime: ${JSON.stringify(keepAliveMinTime)} is no interval of pings: write a duration, as "30s"`,
+      ]);
+  });
+
+  it("finds credentials that no request would be sent with, and those that are there twice", () => {
+    const credentialsSecretRef = { name: "token" };
+    const of = (entry: JsonObject): readonly string[] =>
+      found({ sources: [{ source: "flags.example", credentialsSecretRef, ...entry }] });
+    for (const provider of ["http", "grpc"]) expect(of({ provider }), provider).to.deep.equal([]);
+    expect(of({ provider: "s3" })).to.deep.equal([
+      "source sources.0.credentialsSecretRef: only the providers http and grpc send credentials",
+    ]);
+    expect(of({ provider: "http", httpSyncBearerToken: "secret" })).to.deep.equal([
+      "source sources.0.credentialsSecretRef: a source has one token: leave out httpSyncBearerToken",
+    ]);
+    expect(of({ provider: "http", credentialsSecretRef: "token" })).to.deep.equal([
+      'source sources.0.credentialsSecretRef: it is an object with the "name" of a Secret',
+    ]);
+  });
+
+  it("finds a cache that providers do not have", () => {
+    for (const cache of ["lru", "disabled"]) expect(checkInProcessSpec({ cache })).to.deep.equal([]);
+    expect(checkInProcessSpec({ cache: "LRU" }).map(({ path, message }) => [...path, message])).to.deep.equal(
+      [["cache", 'there is no cache "LRU": write lru or disabled']],
+    );
+  });
+});
+
 describe("checkInProcessSpec", () => {
   it("finds unknown fields and ports that are none", () => {
     const kinds = checkInProcessSpec({ host: "a", port: -1, hots: "b" }).map(({ kind, path }) => [

@@ -12,6 +12,8 @@ const flagProviders = new Set(["kubernetes", "file", "flagd-proxy"]);
 /** What the operator takes where neither the source nor the FeatureFlagSource names one. */
 const usualProvider = "kubernetes";
 const portFields = ["port", "managementPort", "ofrepPort"] as const;
+/** As our definition of the type has it, which takes what flagd can read. */
+const pingInterval = /^(0|(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+)?$/;
 
 /**
  * Findings about the spec of a FeatureFlagSource as its author wrote it: what our definition refuses when the object is stored, and fields that
@@ -33,6 +35,7 @@ export function checkSourceSpec(written: JsonObject): readonly Finding[] {
     ...(isText(socketPath) && !socketPath.startsWith("/")
       ? [error("source", "the path of a socket begins with a slash", ["socketPath"])]
       : []),
+    ...checkKeepAlive(spec["keepAliveMinTime"]),
   ];
 }
 
@@ -42,6 +45,9 @@ export function checkInProcessSpec(written: JsonObject): readonly Finding[] {
   return [
     ...unknownFields(written, resourceFields.inProcessConfiguration, []),
     ...checkPort(spec["port"], ["port"]),
+    ...(["lru", "disabled", undefined].some((cache) => cache === spec["cache"])
+      ? []
+      : [error("source", `there is no cache ${shown(spec["cache"])}: write lru or disabled`, ["cache"])]),
   ];
 }
 
@@ -85,7 +91,27 @@ function checkEntry(entry: unknown, defaultProvider: unknown, path: Path): reado
   else if (isText(provider)) findings.push(...checkProvider(provider, [...path, "provider"]));
   if (interval !== undefined && !(Number.isInteger(interval) && Number(interval) >= 0))
     findings.push(error("source", "an interval is a number of seconds, 0 or more", [...path, "interval"]));
+  const problem = (entry["credentialsSecretRef"] ?? null) === null ? undefined : credentialsProblem(entry);
+  if (problem !== undefined) findings.push(error("source", problem, [...path, "credentialsSecretRef"]));
   return findings;
+}
+
+function credentialsProblem({
+  provider,
+  credentialsSecretRef: reference,
+  httpSyncBearerToken: token,
+}: JsonObject): string | undefined {
+  if (!isObject(reference) || !isText(reference["name"]))
+    return 'it is an object with the "name" of a Secret';
+  if (isText(provider) && provider !== "http" && provider !== "grpc")
+    return "only the providers http and grpc send credentials";
+  return isText(token) ? "a source has one token: leave out httpSyncBearerToken" : undefined;
+}
+
+function checkKeepAlive(interval: unknown): readonly Finding[] {
+  if (interval === undefined || (typeof interval === "string" && pingInterval.test(interval))) return [];
+  const message = `${shown(interval)} is no interval of pings: write a duration, as "30s"`;
+  return [error("source", message, ["keepAliveMinTime"])];
 }
 
 function checkProvider(provider: string, path: Path): readonly Finding[] {
@@ -98,8 +124,7 @@ function checkProvider(provider: string, path: Path): readonly Finding[] {
 function checkPort(port: unknown, path: Path): readonly Finding[] {
   if (port === undefined || (Number.isInteger(port) && Number(port) >= 0 && Number(port) <= 65_535))
     return [];
-  const what = typeof port === "string" ? quoted(port) : JSON.stringify(port);
-  const message = `${what} is no port: write a number from 1 to 65535, without quotes; 0 leaves it to the operator`;
+  const message = `${shown(port)} is no port: write a number from 1 to 65535, without quotes; 0 leaves it to the operator`;
   return [error("port", message, path)];
 }
 
@@ -140,6 +165,10 @@ function providerOf({ provider }: JsonObject, defaultProvider: unknown): string 
 function isFlagName(source: string): boolean {
   const [first = "", ...rest] = source.split("/");
   return rest.length === 0 ? isObjectName(first) : isNamespaceName(first) && isObjectName(rest.join("/"));
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? quoted(value) : JSON.stringify(value);
 }
 
 function isText(value: unknown): value is string {
