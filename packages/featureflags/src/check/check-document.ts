@@ -19,7 +19,7 @@ export interface CheckOptions {
   readonly maxDocumentBytes: number;
   /** The option that sets the maximum, for the message; absent if nobody can set it. */
   readonly limitOption?: string;
-  /** After so many findings, the flags that are left are not checked. Default: none is left out. */
+  /** After so many errors, the flags that are left are not checked, and of more findings none is a warning. Default: none is left out. */
   readonly maxFindings?: number;
 }
 
@@ -47,6 +47,7 @@ export function* checkingDocument(
     const message = `the document ${topic} has ${bytes} bytes, more than ${limit}: split it into several FeatureFlags`;
     findings.push({ severity: "error", kind: "too-large", message, path: [] });
   }
+  let errors = findings.length;
   const evaluators = document.$evaluators ?? {};
   const set = {
     metadata: metadataOf(document.metadata ?? {}),
@@ -57,11 +58,14 @@ export function* checkingDocument(
   const used = new Set<JsonValue>();
   for (const [key, definition] of Object.entries(document.flags)) {
     const { flag, path } = writtenFlag(written, key);
-    // One by one: a call has no room for a hundred thousand arguments.
-    for (const finding of checkFlag({ key, definition, written: flag, path }, set)) findings.push(finding);
+    for (const finding of checkFlag({ key, definition, written: flag, path }, set)) {
+      if (finding.severity === "error") errors++;
+      else if (findings.length >= maxFindings) continue;
+      findings.push(finding);
+    }
     const rule = isJsonObject(definition) ? (definition["targeting"] ?? null) : null;
     walkRule({ rule, path: [] }, evaluators, (name, args) => name === "$ref" && used.add(args));
-    if (findings.length >= maxFindings) return findings;
+    if (errors >= maxFindings) return findings;
     yield;
   }
   for (const name of Object.keys(evaluators)) {

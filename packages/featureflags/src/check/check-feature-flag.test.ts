@@ -125,6 +125,17 @@ describe("checkFeatureFlag", () => {
     expect(check(object)).to.have.length(3);
   });
 
+  it("finds the errors of flags that come after as many warnings as are wanted", () => {
+    const mixed = { ...flag, variants: { on: true, off: "no" } };
+    const bad = { ...flag, targeting: { starts_wiht: [] } };
+    const object = featureFlag({ flags: { a: mixed, b: mixed, c: mixed, d: bad } });
+    expect(brief(checkFeatureFlag(object, { ...options, maxFindings: 2 }))).to.deep.equal([
+      "warning mixed-variants spec/flagSpec/flags/a/variants",
+      "warning mixed-variants spec/flagSpec/flags/b/variants",
+      "error unknown-operator spec/flagSpec/flags/d/targeting/starts_wiht",
+    ]);
+  });
+
   it("checks evaluators that refer to each other, however many these are", () => {
     const chain = (length: number, last: JsonObject): JsonObject =>
       Object.fromEntries(
