@@ -1,4 +1,4 @@
-import type { ExtensionFinding, ExtensionObject } from "@bunting/extension";
+import { maxExtensionFindings, type ExtensionFinding, type ExtensionObject } from "@bunting/extension";
 import type { JsonObject } from "@bunting/protocol";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
@@ -74,6 +74,17 @@ describe("flagComments", () => {
       metadata["labels"] === undefined ? "fails" : [{ severity: "error", message: "a label" }];
     const update = { operation: "UPDATE", oldObject: flag(), object: flag({ labels: {} }) };
     expect(await severities(update)).to.deep.equal(["warning"]);
+  });
+
+  it("refuses no update that mends one of more flags than are read of an answer", async () => {
+    // Of 150 flags without an owner, the first one gets one.
+    findings = ({ metadata }) =>
+      Array.from({ length: maxExtensionFindings }, (_, index) => ({
+        severity: "error",
+        message: `flag ${metadata["labels"] === undefined ? index : index + 1}: no owner`,
+      }));
+    const update = { operation: "UPDATE", oldObject: flag(), object: flag({ labels: {} }) };
+    expect(new Set(await severities(update))).to.deep.equal(new Set(["warning"]));
   });
 
   it("asks nobody before the Extensions are read, or of what is no object", async () => {

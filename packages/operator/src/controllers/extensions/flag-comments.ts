@@ -1,4 +1,4 @@
-import { isExtensionObject, type ExtensionObject } from "@bunting/extension";
+import { isExtensionObject, maxExtensionFindings, type ExtensionObject } from "@bunting/extension";
 import { isJsonObject, type JsonObject } from "@bunting/protocol";
 import type { Clock } from "@bunting/runtime";
 import type { AdmissionRequest } from "../../admission/admission-review.js";
@@ -40,8 +40,8 @@ export function flagComments({
     if (!isWrong || !isNamed(oldObject)) return { findings, remarks };
     const before = await ask(oldObject, asked);
     const known = new Set(before.findings.map(({ message }) => message));
-    // It can't be seen whether an extension that fails now has said the same before.
-    const isUnknown = before.remarks.length > 0;
+    // It can't be seen whether an extension that fails now has said the same before, nor what one said beyond the findings that are read.
+    const isUnknown = before.remarks.length > 0 || before.findings.length >= maxExtensionFindings;
     return {
       findings: findings.map((finding) =>
         finding.severity === "error" && (isUnknown || known.has(finding.message))
