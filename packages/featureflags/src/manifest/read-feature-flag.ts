@@ -14,7 +14,9 @@ import {
 } from "@bunting/protocol";
 import { nearestWord, quoted } from "@bunting/runtime/options";
 import { openFeatureApiVersion } from "../resource/custom-resource.js";
-import { objectError, type ObjectError, type ObjectReading } from "./object-reading.js";
+import { parseRemoteFlagProvider } from "../resource/remote-flag-provider.js";
+import { resourceFields } from "../resource/resource-fields.js";
+import { objectError, type ObjectError, type ObjectReading, type ObjectWarning } from "./object-reading.js";
 import { readFlags } from "./read-flags.js";
 
 const groupName = "core.openfeature.dev";
@@ -54,7 +56,7 @@ export function readFeatureFlag(object: JsonObject): ObjectReading {
   if (typeof topic !== "string") return topic;
   if (spec !== undefined && spec !== null && !isJsonObject(spec))
     return objectError("document", `"spec" must be an object`, ["spec"], topic);
-  return withReaders(withProvider(readSpec(object, topic, spec ?? undefined), object), object);
+  return withReaders(withOthers(readSpec(object, topic, spec ?? undefined), object), object);
 }
 
 /** Other kinds of the group, and those of other groups, are read by others. */
@@ -86,11 +88,44 @@ function readSpec(object: JsonObject, topic: TopicKey, spec: JsonObject | undefi
   return readFlags(topic, flagSpec, ["spec", "flagSpec"]);
 }
 
-/** Adds the remote that it names. */
-function withProvider(read: ObjectReading, object: JsonObject): ObjectReading {
+/** Adds the remote that it names, and what is wrong beside its flags. */
+function withOthers(read: ObjectReading, object: JsonObject): ObjectReading {
+  if (read === undefined || "reason" in read) return read;
   const provider = remoteProviderOf(object);
-  if (provider === undefined || read === undefined || "reason" in read) return read;
-  return { ...read, flags: { ...read.flags, provider } };
+  const { spec = null } = object;
+  return {
+    flags: provider === undefined ? read.flags : { ...read.flags, provider },
+    warnings: isJsonObject(spec) ? [...read.warnings, ...warningsBeside(spec)] : read.warnings,
+  };
+}
+
+function warningsBeside({ flagSpec = null, ...others }: JsonObject): readonly ObjectWarning[] {
+  const { rollout = null, remoteFlagProvider = null } = others;
+  const remote = remoteFlagProvider === null ? { problems: [] } : parseRemoteFlagProvider(remoteFlagProvider);
+  return [
+    // Without flagSpec, another field is one in its place.
+    ...(flagSpec === null ? [] : unknownFields(others, besideFlags, ["spec"])),
+    ...(isJsonObject(rollout) ? unknownFields(rollout, resourceFields.flagRollout, ["spec", "rollout"]) : []),
+    ...("problems" in remote ? remote.problems : []).map(({ message, path }) => ({
+      kind: "other" as const,
+      message: `the remote is not asked: ${message}`,
+      path: ["spec", "remoteFlagProvider", ...path],
+    })),
+  ];
+}
+
+function unknownFields(
+  object: JsonObject,
+  known: readonly string[],
+  path: readonly string[],
+): readonly ObjectWarning[] {
+  const unknown = Object.keys(object).filter((field) => !known.includes(field));
+  return unknown.map((field) => {
+    const meant = nearestWord(field, known);
+    const hint = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
+    const message = `${quoted(field)} is not a field of a FeatureFlag and is not read${hint}`;
+    return { kind: "other", message, path: [...path, field] };
+  });
 }
 
 /** Adds what the annotation says about who may read it. */

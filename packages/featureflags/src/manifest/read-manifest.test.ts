@@ -380,6 +380,27 @@ metadata:
       expect(served(result)).to.deep.equal({ "default/plain": '{"flags":{"on":{"state":"ENABLED"}}}' });
     });
 
+    it("says what is wrong in a FeatureFlag beside its flags", async () => {
+      const beside = `  rolout: {}
+  rollout: {wave: [1]}
+  remoteFlagProvider:
+    type: http
+    uri: https://flags.example.com/shop.json
+    interval: 1s
+`;
+      const warningsOf = async (text: string): Promise<readonly string[]> =>
+        (await read(manifest("a", 1) + text)).warnings.map(({ line, message }) => `${line}: ${message}`);
+      expect(await warningsOf(beside)).to.deep.equal([
+        '13: "rolout" is not a field of a FeatureFlag and is not read: did you mean "rollout"?',
+        '14: "wave" is not a field of a FeatureFlag and is not read: did you mean "waves"?',
+        '18: the remote is not asked: expected a duration from 5s to 24h, got "1s"',
+      ]);
+      expect(await warningsOf("  remoteFlagProvider: https://flags.example.com\n")).to.have.length(1);
+      const right = beside.replace("  rolout: {}\n", "").replace("wave:", "waves:").replace("1s", "60s");
+      expect(await warningsOf(right)).to.deep.equal([]);
+      expect(await warningsOf("  rollout:\n  remoteFlagProvider:\n")).to.deep.equal([]);
+    });
+
     it("says which metadata is not served", async () => {
       const { warnings } = await read('{"flags":{\n"a":{"metadata":{\n"x":[1]}}},\n"unknown":1}', "x.json");
       expect(warnings.map(({ line, kind }) => [line, kind])).to.deep.equal([
