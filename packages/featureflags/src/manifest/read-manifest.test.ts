@@ -289,8 +289,11 @@ metadata:
         `? ${long}\n: 1\n? ${long}\n: 1\n`,
         `a: *${long}`,
         `a: !!${long} 1`,
+        `metadata: {a: 1_${long}}`,
+        `{"flags":{},"metadata":{"${long}":1,"${long}":2}}`,
       ]) {
-        const result = await read(`flags: {}\n${text}\n`);
+        const isJson = text.startsWith("{");
+        const result = await (isJson ? read(text, "x.json") : read(`flags: {}\n${text}\n`));
         const messages = [...result.errors, ...result.warnings].map(({ message }) => message);
         expect(messages).not.to.deep.equal([]);
         for (const message of messages) expect(message.length).to.be.at.most(500);

@@ -1,3 +1,4 @@
+import { cut } from "@bunting/runtime/options";
 import type { TextLimits } from "./text-limits.js";
 
 /** The place of one JSON value in a text, or what keeps the text from being JSON there. */
@@ -161,7 +162,7 @@ class JsonTextWalk {
 }
 
 export function duplicateKey(key: string): string {
-  return `duplicate key ${JSON.stringify(key)}`;
+  return `duplicate key ${JSON.stringify(cut(key, 200))}`;
 }
 
 /** The text a JSON string stands for. */

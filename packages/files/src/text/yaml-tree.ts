@@ -15,6 +15,9 @@ import {
 import { cut } from "@bunting/runtime/options";
 import type { TextPosition, TextWarning } from "./parsed-text.js";
 
+/** Of a scalar in a message, in characters. */
+const maxShown = 100;
+
 interface Entry {
   readonly key: unknown;
   readonly value: unknown;
@@ -94,7 +97,7 @@ export function warningsOf(
       warnings.push({
         kind: "yaml_1_1",
         ...positionOf(range?.[0] ?? 0),
-        message: `${source} is ${describe(value)} here, but YAML 1.1, which kubectl reads, makes ${describe(there)} of it: put it in quotes, or write it so that both agree`,
+        message: `${cut(source, maxShown)} is ${describe(value)} here, but YAML 1.1, which kubectl reads, makes ${describe(there)} of it: put it in quotes, or write it so that both agree`,
       });
     },
   });
@@ -102,7 +105,7 @@ export function warningsOf(
 }
 
 function describe(value: unknown): string {
-  if (typeof value === "string") return `the text ${JSON.stringify(value)}`;
+  if (typeof value === "string") return `the text ${JSON.stringify(cut(value, maxShown))}`;
   if (value instanceof Date) return `the time ${value.toISOString()}`;
   return String(value);
 }
