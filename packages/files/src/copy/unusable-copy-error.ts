@@ -1,4 +1,4 @@
-import { isShortage } from "./is-shortage.js";
+import { isShortage } from "@bunting/runtime";
 
 /** A last-known-good copy can't be used; the message names the file and the reason. */
 export class UnusableCopyError extends Error {

@@ -1,4 +1,5 @@
-import { copyFileSuffix, isShortage, refusedSuffix, sweepCopies } from "@bunting/files/copies";
+import { copyFileSuffix, refusedSuffix, sweepCopies } from "@bunting/files/copies";
+import { isShortage } from "@bunting/runtime";
 import { readdir, rm, stat } from "node:fs/promises";
 import path from "node:path";
 
