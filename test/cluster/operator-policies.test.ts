@@ -354,7 +354,7 @@ describe("the policies on a real API server", function () {
     describe("Pods that the operator creates", () => {
       const pull = imagePull({
         ...{ namespace: "", node: "node", image: "registry.example/agent:2", pullSecrets: ["registry"] },
-        rollout: { name: "agents", uid: "4f5e" },
+        ...{ rollout: { name: "agents", uid: "4f5e" }, choosesUser: true },
       }) as unknown as PullPod;
       const [container] = pull.spec.containers;
       const create = async (spec: object, of = namespace): Promise<Answer> => {

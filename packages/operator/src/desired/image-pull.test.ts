@@ -8,6 +8,7 @@ describe("imagePull", () => {
     node: "node-1",
     image: "registry.example/agent:2",
     pullSecrets: [],
+    choosesUser: true,
   };
   const specOf = (changes: Partial<ImagePull> = {}): Readonly<Record<string, unknown>> =>
     imagePull({ ...pull, ...changes })["spec"] as Readonly<Record<string, unknown>>;
@@ -33,5 +34,12 @@ describe("imagePull", () => {
     expect(specOf({ pullSecrets: ["registry"] })).to.deep.include({
       imagePullSecrets: [{ name: "registry" }],
     });
+  });
+
+  it("leaves the user to OpenShift, which refuses Pods that name one", () => {
+    const { securityContext: named } = specOf();
+    expect(named).to.include({ runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532 });
+    const { securityContext: left } = specOf({ choosesUser: false });
+    expect(left).to.deep.equal({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
   });
 });

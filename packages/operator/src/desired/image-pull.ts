@@ -2,6 +2,7 @@ import { agentRolloutApiVersion } from "../api/agent-rollout.js";
 import { imagePullLabel } from "../api/names.js";
 import type { DesiredObject } from "./desired-object.js";
 import { textDigest } from "./entry-digest.js";
+import { imageUser } from "./sidecar-container.js";
 import { unlessEmpty } from "./unless-empty.js";
 
 /** What a node is to pull, and for whom. */
@@ -12,13 +13,16 @@ export interface ImagePull {
   readonly image: string;
   /** Names of Secrets of the namespace. */
   readonly pullSecrets: readonly string[];
+  /** OpenShift chooses the users of a namespace itself. */
+  readonly choosesUser: boolean;
 }
 
 /**
  * A Pod that has a node pull an image: it shows the image's help, which our agent has as flagd, and ends. It is put on the node by name, so that no taint
  * and no scheduler is in the way. The ValidatingAdmissionPolicy `operator-pulls.bunting.dev` lets the operator create no other Pods than such.
  */
-export function imagePull({ namespace, rollout, node, image, pullSecrets }: ImagePull): DesiredObject {
+export function imagePull(pull: ImagePull): DesiredObject {
+  const { namespace, rollout, node, image, pullSecrets, choosesUser } = pull;
   const id = textDigest(JSON.stringify([rollout.uid, node, image]));
   return {
     apiVersion: "v1",
@@ -44,8 +48,7 @@ export function imagePull({ namespace, rollout, node, image, pullSecrets }: Imag
       ...unlessEmpty({ imagePullSecrets: pullSecrets.map((name) => ({ name })) }),
       securityContext: {
         runAsNonRoot: true,
-        runAsUser: 65532,
-        runAsGroup: 65532,
+        ...(choosesUser ? imageUser : {}),
         seccompProfile: { type: "RuntimeDefault" },
       },
       containers: [

@@ -17,8 +17,8 @@ export interface ContainerTraits {
   readonly choosesUser: boolean;
 }
 
-/** The image's user; the open-feature-operator runs flagd as the same. */
-const user = { runAsUser: 65532, runAsGroup: 65532 };
+/** The user of all our images; the open-feature-operator runs flagd as the same. */
+export const imageUser = { runAsUser: 65532, runAsGroup: 65532 };
 
 /**
  * The sidecar: a native one, which is an init container that goes on running, so that the application starts after it and Jobs complete. It
@@ -41,7 +41,7 @@ export function sidecarContainer(parts: ContainerParts, resources: ResourceRequi
     securityContext: {
       capabilities: { drop: ["ALL"] },
       privileged: false,
-      ...(traits.choosesUser ? user : {}),
+      ...(traits.choosesUser ? imageUser : {}),
       runAsNonRoot: true,
       readOnlyRootFilesystem: true,
       allowPrivilegeEscalation: false,

@@ -24,17 +24,19 @@ export function deployedProxy(
   wiring: OperatorWiring,
   deployed: DeployedProxyParts,
 ): () => readonly Component[] {
-  const { options, parts, context, cluster, watches } = wiring;
+  const { options, parts, context, cluster, watches, instance } = wiring;
   const { client } = cluster;
   const { events, owner, use, security, extensions, injections } = deployed;
   const settings = proxySettings(options, version);
   const plain = new parts.Applier({ client, drift: options.drift, metrics: context.metrics });
   const applier = extensions.applier(plain, { target: "Proxy", annotations: {} });
   const subscribers = new parts.ProxySubscribers(client, settings, context);
+  const own = { namespace: options.namespace, name: instance };
+  const choosesUser = (signal: AbortSignal): Promise<boolean> => parts.choosesUser(client, own, signal);
   const controller = new parts.ProxyController({
     settings,
     use,
-    cluster: { client, applier, events, owner, subscribers, access: security.access },
+    cluster: { client, applier, events, owner, choosesUser, subscribers, access: security.access },
     context,
     lingerMs: options.proxyLinger,
     onState: injections.proxyEntered,

@@ -45,6 +45,7 @@ export { SeenTexts } from "../controllers/injection/seen-texts.js";
 export { SourceStatusController } from "../controllers/injection/source-status-controller.js";
 export { SourceUsage } from "../controllers/injection/source-usage.js";
 export { OtherOperator } from "../controllers/other-operator.js";
+export { choosesUser } from "../controllers/chooses-user.js";
 export { ownDeployment } from "../controllers/own-deployment.js";
 export { MissedPods } from "../controllers/pods/missed-pods.js";
 export { FlagRollouts } from "../controllers/push/flag-rollouts.js";

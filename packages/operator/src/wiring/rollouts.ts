@@ -34,7 +34,7 @@ export function rollouts(
 
 /** Upgrades of running sidecars, as the leader makes them; none unless the options ask for them. */
 export function agentRollouts(
-  { options, parts, context, cluster, watches }: OperatorWiring,
+  { options, parts, context, cluster, watches, instance }: OperatorWiring,
   { events, proxies }: { readonly events: EventRecorder; readonly proxies: ProxyAgents | undefined },
 ): () => readonly Component[] {
   if (!options.agentRollouts) return () => [];
@@ -42,7 +42,12 @@ export function agentRollouts(
   const { namespace, imagePullSecrets: pullSecrets } = options;
   const controller = new parts.AgentRolloutController({
     ...{ client, watches, events, proxies, context },
-    namespaces: { own: namespace, pullSecrets, exempt: new Set(exemptNamespaces(namespace)) },
+    namespaces: {
+      own: namespace,
+      pullSecrets,
+      choosesUser: (signal) => parts.choosesUser(client, { namespace, name: instance }, signal),
+      exempt: new Set(exemptNamespaces(namespace)),
+    },
   });
   return () => [runnableComponent(controller, "waits until it is known which proxies there are to ask")];
 }

@@ -33,6 +33,8 @@ export interface AgentRolloutControllerOptions {
     readonly own: string;
     /** Secrets of that, with which nodes pull images. */
     readonly pullSecrets: readonly string[];
+    /** Whether Pods there name the user that they run as. */
+    readonly choosesUser: (signal: AbortSignal) => Promise<boolean>;
     /** Namespaces whose Pods are left alone. */
     readonly exempt: ReadonlySet<string>;
   };
@@ -80,7 +82,7 @@ export class AgentRolloutController implements Runnable {
 
   constructor(options: AgentRolloutControllerOptions) {
     const { client, watches, events, namespaces, proxies, context } = options;
-    const { own, pullSecrets } = namespaces;
+    const { own, pullSecrets, choosesUser } = namespaces;
     this.#options = options;
     this.#controller = new Controller({
       name: "agent-rollout",
@@ -91,7 +93,7 @@ export class AgentRolloutController implements Runnable {
     this.#statuses = new RolloutStatuses(client, events, context);
     this.#refused = new RefusedPods(context.clock);
     this.#served = new ServedAgents(proxies);
-    this.#pulls = new ImagePulls({ client, namespace: own, pullSecrets, context });
+    this.#pulls = new ImagePulls({ client, namespace: own, pullSecrets, choosesUser, context });
     this.#settleMs = proxies === undefined ? settleMs : settleAskingMs;
   }
 

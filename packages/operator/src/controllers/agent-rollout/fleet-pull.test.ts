@@ -6,7 +6,8 @@ import { fleetPull } from "./fleet-pull.js";
 describe("fleetPull", () => {
   const image = "registry.example/agent:2";
   const rollout = { name: "agents", uid: "4f5e" };
-  const made = imagePull({ namespace: "bunting", rollout, node: "node-1", image, pullSecrets: [] });
+  const pulled = { rollout, node: "node-1", image, pullSecrets: [], choosesUser: true };
+  const made = imagePull({ namespace: "bunting", ...pulled });
   const pod = (status: object): KubeObject => ({
     ...made,
     metadata: {

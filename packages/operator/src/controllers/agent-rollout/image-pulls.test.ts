@@ -13,18 +13,22 @@ const nothing: PullPlan = { create: [], remove: [], troubled: [], dueMs: Infinit
 
 describe("ImagePulls", () => {
   let calls: string[];
+  let users: unknown[];
   let error: KubeError | undefined;
   beforeEach(() => {
-    [calls, error] = [[], undefined];
+    [calls, users, error] = [[], [], undefined];
   });
 
-  function usePulls(): ImagePulls {
+  function usePulls(choosesUser = true): ImagePulls {
     const answer = (): Promise<never> =>
       error === undefined ? Promise.resolve({} as never) : Promise.reject(error);
     const client = {
       create: ({ namespace }: { readonly namespace?: string }, object: object) => {
-        const { spec } = object as { readonly spec: { readonly nodeName: string } };
+        const { spec } = object as {
+          readonly spec: { readonly nodeName: string; readonly securityContext: { runAsUser?: number } };
+        };
         calls.push(`create ${namespace} ${spec.nodeName}`);
+        users.push(spec.securityContext.runAsUser);
         return answer();
       },
       delete: ({ name }: { readonly name: string }) => {
@@ -33,7 +37,8 @@ describe("ImagePulls", () => {
       },
     };
     const context = { clock: new ManualClock(), logger: recordingLogger() };
-    return new ImagePulls({ client, namespace: "bunting", pullSecrets: [], context });
+    const own = { namespace: "bunting", pullSecrets: [], choosesUser: () => Promise.resolve(choosesUser) };
+    return new ImagePulls({ client, ...own, context });
   }
   const make = (pulls: ImagePulls, plan: Partial<PullPlan>): Promise<void> =>
     pulls.make({ ...nothing, ...plan }, rolloutOf(), signal);
@@ -44,6 +49,12 @@ describe("ImagePulls", () => {
     await make(pulls, { create: ["a", "b"], remove: [old] });
     expect(calls).to.deep.equal(["delete old", "create bunting a", "create bunting b"]);
     expect(pulls.withRefused([old])).to.deep.equal([old]);
+  });
+
+  it("leaves the user of these Pods to OpenShift", async () => {
+    await make(usePulls(), { create: ["a"] });
+    await make(usePulls(false), { create: ["a"] });
+    expect(users).to.deep.equal([65532, undefined]);
   });
 
   it("takes it for done where the Pod is there, or gone, already", async () => {

@@ -12,6 +12,8 @@ export interface ImagePullsOptions {
   readonly namespace: string;
   /** Secrets there, with which images are pulled. */
   readonly pullSecrets: readonly string[];
+  /** Whether Pods there name the user that they run as. */
+  readonly choosesUser: (signal: AbortSignal) => Promise<boolean>;
   readonly context: Pick<Context, "clock" | "logger">;
 }
 
@@ -56,7 +58,8 @@ export class ImagePulls {
   async #create(node: string, { name, uid, settings }: FleetRollout, signal: AbortSignal): Promise<void> {
     const { client, namespace, pullSecrets, context } = this.#options;
     const { image } = settings;
-    const pod = imagePull({ namespace, rollout: { name, uid }, node, image, pullSecrets });
+    const choosesUser = await this.#options.choosesUser(signal);
+    const pod = imagePull({ namespace, rollout: { name, uid }, node, image, pullSecrets, choosesUser });
     try {
       await client.create({ type: podType, namespace }, pod, signal, { query: { fieldManager } });
       context.logger.info({ node, image, rollout: name }, "a node pulls an image");

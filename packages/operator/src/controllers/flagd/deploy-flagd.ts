@@ -4,6 +4,7 @@ import type { DesiredObject } from "../../desired/desired-object.js";
 import { flagdObjects, type FlagdObjects } from "../../desired/flagd/flagd-objects.js";
 import type { FlagdSettings } from "../../desired/flagd/flagd-settings.js";
 import type { InjectionInputs } from "../../desired/injection.js";
+import { openShiftUsers } from "../../desired/sidecar-entry.js";
 import { planSources } from "../../sources/source-plan.js";
 import { sentencesOf } from "../../sources/source-problem.js";
 import { nameTaken, type AppliedEvents } from "../apply/applied-events.js";
@@ -20,9 +21,6 @@ export interface FlagdCluster {
   readonly events: Pick<EventRecorder, "record">;
   readonly discovery: Pick<Discovery, "serves">;
 }
-
-/** OpenShift's, on namespaces whose Pods get their users from it. */
-const openShiftUsers = "openshift.io/sa.scc.uid-range";
 
 /** What a Flagd is made of, beside its own spec. */
 export interface FlagdInputs {

@@ -19,10 +19,11 @@ export async function deployProxy(
   news: AppliedEvents,
   signal: AbortSignal,
 ): Promise<ProxyState> {
-  const { client, applier, events, owner } = cluster;
+  const { client, applier, events, owner, choosesUser } = cluster;
   const before = await liveProxy(client, settings.namespace, signal);
   const rollout = proxyRollout(settings.image, before);
-  const { deployment, others, unwanted } = proxyObjects(settings, rollout, await owner(signal));
+  const placed = { ...settings, choosesUser: (await choosesUser?.(signal)) ?? true };
+  const { deployment, others, unwanted } = proxyObjects(placed, rollout, await owner(signal));
   const leave = (desired: DesiredObject, object: KubeObject): ProxyState => {
     news.report(desired, { kind: "nameTaken", object });
     return { kind: "nameTaken", message: nameTaken(desired) };

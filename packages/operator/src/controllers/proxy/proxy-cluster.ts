@@ -19,6 +19,8 @@ export interface ProxyCluster {
   readonly events: Pick<EventRecorder, "record">;
   /** The operator's own Deployment, to which the objects belong; undefined if there is none. */
   readonly owner: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
+  /** Whether Pods name the user that they run as. Absent: they do. */
+  readonly choosesUser?: (signal: AbortSignal) => Promise<boolean>;
   readonly subscribers: Pick<ProxySubscribers, "count">;
   /** Whom the proxy is to serve; undefined while it is not known: then nothing is deployed. Absent: everybody, in plaintext. */
   readonly access?: () => ProxyAccess | undefined;

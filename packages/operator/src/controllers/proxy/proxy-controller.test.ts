@@ -65,6 +65,8 @@ class ScriptedCluster implements ProxyCluster {
   };
   readonly events = { record: (event: EventDetails) => void this.recorded.push(event) };
   readonly owner = () => Promise.resolve(undefined);
+  isOpenShift = false;
+  readonly choosesUser = () => Promise.resolve(!this.isOpenShift);
   readonly subscribers = {
     count: () => {
       this.counted++;
@@ -261,6 +263,16 @@ describe("ProxyController", () => {
     create({ hasNetworkPolicy: false });
     await settle();
     expect(cluster.kinds).to.have.members(["Service", "PodDisruptionBudget", "Deployment"]);
+  });
+
+  it("leaves the user of its Pods to OpenShift", async () => {
+    const user = (): boolean => JSON.stringify(cluster.objects.get("Deployment")).includes("runAsUser");
+    await deployed();
+    expect(user()).to.equal(true);
+    cluster.isOpenShift = true;
+    controller.changed();
+    await settle();
+    expect(user()).to.equal(false);
   });
 
   it("says what the API server refuses, and tries again", async () => {

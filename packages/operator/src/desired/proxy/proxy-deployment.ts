@@ -1,6 +1,7 @@
 import { duration, longestMs } from "@bunting/runtime";
 import type { DesiredObject } from "../desired-object.js";
 import { managedLabels } from "../managed-labels.js";
+import { imageUser } from "../sidecar-container.js";
 import { imageRevision } from "../image-reference.js";
 import { proxyAccessAnnotation, proxySecurityArguments, proxyTlsParts } from "../proxy-security/proxy-tls.js";
 import { unlessEmpty } from "../unless-empty.js";
@@ -59,7 +60,7 @@ export function proxyDeployment(
   };
 }
 
-function podSpec({ pod, options, ...settings }: ProxySettings, image: string): object {
+function podSpec({ pod, options, choosesUser = true, ...settings }: ProxySettings, image: string): object {
   return {
     serviceAccountName: pod.serviceAccountName,
     automountServiceAccountToken: true,
@@ -69,8 +70,7 @@ function podSpec({ pod, options, ...settings }: ProxySettings, image: string): o
     ...unlessEmpty({ imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })) }),
     securityContext: {
       runAsNonRoot: true,
-      runAsUser: 65532,
-      runAsGroup: 65532,
+      ...(choosesUser ? imageUser : {}),
       seccompProfile: { type: "RuntimeDefault" },
     },
     topologySpreadConstraints: [

@@ -104,6 +104,15 @@ describe("the objects of the proxy", () => {
     expect(container["args"]).to.deep.equal(argumentsOf({}));
   });
 
+  it("leave the user to OpenShift, which refuses Pods that name one", () => {
+    const securityOf = (change: Partial<ProxySettings>): unknown => podOf(change).spec["securityContext"];
+    expect(securityOf({})).to.include({ runAsNonRoot: true, runAsUser: 65532, runAsGroup: 65532 });
+    expect(securityOf({ choosesUser: false })).to.deep.equal({
+      runAsNonRoot: true,
+      seccompProfile: { type: "RuntimeDefault" },
+    });
+  });
+
   it("serve plaintext as before unless they are told whom to serve", () => {
     expect(podOf({ access: "plain", authorizesAll: true })).to.deep.equal(podOf());
   });

@@ -16,6 +16,8 @@ export interface ProxySettings {
   /** Further options of the proxy by their names without dashes, other than port, management-port and debug. */
   readonly options: Readonly<Record<string, string>>;
   readonly pod: ProxyPodSettings;
+  /** Whether its Pods name their user; default true. OpenShift chooses the users of a namespace itself. */
+  readonly choosesUser?: boolean;
   /** Whether it tells the operator how many agents have what, by a token. */
   readonly tellsAgents: boolean;
   /** Whether only Pods of the cluster reach the proxy. */
