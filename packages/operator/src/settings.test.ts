@@ -28,6 +28,9 @@ describe("the settings of the operator's parts", () => {
       hasNetworkPolicy: true,
       authorizesAll: false,
     });
+    expect(proxySettings(await read("--host-network-pods=inject"), "1.2.3")).to.include({
+      hasNodeClients: true,
+    });
     expect(sidecarSettings(options, "1.2.3")).to.deep.equal({
       image: "ghcr.io/bunting/bunting-agent:1.2.3",
       resources: { requests: { cpu: "20m", memory: "32Mi" }, limits: { memory: "64Mi" } },

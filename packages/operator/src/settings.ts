@@ -41,6 +41,7 @@ export function proxySettings(options: OperatorOptions, version: string): ProxyS
     },
     tellsAgents: options.statusAgents,
     hasNetworkPolicy: options.proxyNetworkPolicy,
+    ...(options.hostNetworkPods === "inject" ? { hasNodeClients: true } : {}),
     authorizesAll: options.crossNamespace === "legacy",
     ...redisOf(options),
   };

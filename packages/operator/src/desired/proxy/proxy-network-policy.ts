@@ -11,10 +11,12 @@ const tcp = (port: string | number): object => ({ port, protocol: "TCP" });
 const callingOptions = ["backplane", "remote-hosts", "source"];
 
 /**
- * The NetworkPolicy: who reaches the proxy, and whom it reaches. Flags are for every Pod of the cluster; metrics are for the namespace `monitoring` and for our own,
- * where the operator reads how many subscribers there are. Probes come from the kubelet of the Pod's own node, which no policy keeps out.
+ * The NetworkPolicy: who reaches the proxy, and whom it reaches. Flags are for every Pod of the cluster, and for everybody where Pods with the address
+ * of their node, which no selector finds, have sidecars. Metrics are for the namespace `monitoring` and for our own, where the operator reads how many
+ * subscribers there are. Probes come from the kubelet of the Pod's own node, which no policy keeps out.
  */
-export function proxyNetworkPolicy({ namespace, options, redis }: ProxySettings): DesiredObject {
+export function proxyNetworkPolicy(settings: ProxySettings): DesiredObject {
+  const { namespace, options, redis, hasNodeClients = false } = settings;
   const callsOthers = redis !== undefined || callingOptions.some((name) => options[name] !== undefined);
   return {
     apiVersion: "networking.k8s.io/v1",
@@ -24,7 +26,7 @@ export function proxyNetworkPolicy({ namespace, options, redis }: ProxySettings)
       podSelector: { matchLabels: podSelector },
       policyTypes: callsOthers ? ["Ingress"] : ["Ingress", "Egress"],
       ingress: [
-        { from: [{ namespaceSelector: {} }], ports: [tcp(portNames.sync)] },
+        { ...(hasNodeClients ? {} : { from: [{ namespaceSelector: {} }] }), ports: [tcp(portNames.sync)] },
         {
           from: [namespaceCalled("monitoring"), namespaceCalled(namespace)],
           ports: [tcp(portNames.management)],

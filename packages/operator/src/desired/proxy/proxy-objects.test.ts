@@ -218,6 +218,15 @@ describe("the objects of the proxy", () => {
     });
   });
 
+  it("let in everybody where sidecars are in Pods with addresses of nodes, which are of no namespace", () => {
+    const [sync, management] = objectsOf({ hasNodeClients: true })["NetworkPolicy"]?.spec[
+      "ingress"
+    ] as object[];
+    expect(sync).to.deep.equal({ ports: [{ port: "port", protocol: "TCP" }] });
+    const [, asBefore] = objectsOf()["NetworkPolicy"]?.spec["ingress"] as object[];
+    expect(management).to.deep.equal(asBefore);
+  });
+
   it("leave the way out open where options name others to call", () => {
     for (const change of [
       { options: { backplane: "redis://r:6379/0" } },

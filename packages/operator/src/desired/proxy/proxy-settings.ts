@@ -22,6 +22,8 @@ export interface ProxySettings {
   readonly tellsAgents: boolean;
   /** Whether only Pods of the cluster reach the proxy. */
   readonly hasNetworkPolicy: boolean;
+  /** Whether sidecars are in Pods that use the network of their node. */
+  readonly hasNodeClients?: boolean;
   /** What its replicas share; absent if each watches for itself, or `options` say what. */
   readonly redis?: RedisSecret;
   /** Whom it serves; absent: everybody, in plaintext. */
