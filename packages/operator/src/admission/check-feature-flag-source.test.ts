@@ -61,6 +61,19 @@ describe("checkFeatureFlagSource", () => {
     ]);
   });
 
+  it("finds sources with which the sidecar would not start", () => {
+    const wrong = [
+      { source: "flags.example/f.json", provider: "http" },
+      { source: "https://a.example", interval: 604_800 },
+      { source: "a.example:443", provider: "grpc", selector: "größe" },
+    ];
+    expect(brief({ sources: [...sources, ...wrong], defaultSyncProvider: "http" })).to.deep.equal([
+      "error spec.sources[1]",
+      "error spec.sources[2]",
+      "error spec.sources[3]",
+    ]);
+  });
+
   it("finds sources that come twice, tokens that anybody may read, and arguments without effect", () => {
     const twice = [
       ...sources,

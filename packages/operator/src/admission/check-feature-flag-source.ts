@@ -7,6 +7,7 @@ import type { Severity } from "@bunting/featureflags/checks";
 import { quoted } from "@bunting/runtime";
 import { usableEnvironment } from "../desired/usable-environment.js";
 import { nanoUnits } from "../pod/quantity.js";
+import { resolveSource } from "../sources/source-element.js";
 import { prefixProblem } from "../sources/usable-prefix.js";
 
 /** A finding about a FeatureFlagSource. With an error, Pods that use it could not be created, or their sidecar could not start. */
@@ -36,7 +37,19 @@ export function checkFeatureFlagSource(spec: FeatureFlagSourceSpec): readonly So
   ].map((finding) => ({ ...finding, path: ["spec", ...finding.path] }));
 }
 
-function checkSources({ sources, syncProviderArgs = [] }: FeatureFlagSourceSpec): SourceFinding[] {
+/** Where the Pods are, and what the operator decides, changes nothing of the settings that are checked here. */
+const anywhere = {
+  namespace: "",
+  proxyAddress: "",
+  providerKubernetes: "proxy",
+  crossNamespace: "deny",
+} as const;
+
+function checkSources({
+  sources,
+  defaultSyncProvider,
+  syncProviderArgs = [],
+}: FeatureFlagSourceSpec): SourceFinding[] {
   const findings: SourceFinding[] = [];
   const bytes = Buffer.byteLength(JSON.stringify(sources));
   if (bytes > maxSourcesBytes) {
@@ -44,8 +57,12 @@ function checkSources({ sources, syncProviderArgs = [] }: FeatureFlagSourceSpec)
     findings.push({ severity: "error", message, path: ["sources"] });
   }
   const first = new Map<string, number>();
-  sources.forEach(({ source, provider, httpSyncBearerToken }, index) => {
+  sources.forEach((entry, index) => {
+    const { source, provider, httpSyncBearerToken } = entry;
     const place = ["sources", String(index)];
+    const resolved = resolveSource(entry, defaultSyncProvider, anywhere);
+    if ("reason" in resolved && resolved.reason === "InvalidSetting")
+      findings.push({ severity: "error", message: resolved.message, path: place });
     const key = JSON.stringify([provider, source]);
     const earlier = first.get(key);
     if (earlier === undefined) first.set(key, index);

@@ -1,6 +1,7 @@
 import type { SourceEntry } from "@bunting/featureflags/resources";
 import { expect } from "chai";
 import { proxyAddress, resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
+import type { SourceProblem } from "./source-problem.js";
 
 const rules: ProviderRules = {
   namespace: "shop",
@@ -149,6 +150,33 @@ describe("resolveSource", () => {
     for (const provider of ["flagd-proxy", "kubernetes", "file"])
       expect(resolve({ source: "team/limits", provider })).to.deep.include({ flag });
     expect(resolve({ source: "team/limits", provider: "grpc" })).to.not.have.property("flag");
+  });
+
+  for (const [what, entry] of [
+    ["an address without a scheme", { source: "flags.example/f.json", provider: "http" }],
+    ["an address of another scheme", { source: "ftp://flags.example/f.json", provider: "http" }],
+    ["a server without a name", { source: "grpcs://", provider: "grpc" }],
+    ["an envoy without a service", { source: "envoy://localhost:9211", provider: "grpc" }],
+    ["an interval of more than a day", { source: "https://a.example", provider: "http", interval: 86_401 }],
+    ["an interval of a bucket, likewise", { source: "s3://b/f.json", provider: "s3", interval: 604_800 }],
+    [
+      "a line break in a token",
+      { source: "https://a.example", provider: "http", httpSyncBearerToken: "s\n" },
+    ],
+    ["a selector that no header has", { source: "a.example:443", provider: "grpc", selector: "größe" }],
+  ] as const)
+    it(`leaves out a source with ${what}, with which the sidecar would not start`, () => {
+      const { reason, message } = resolve(entry) as SourceProblem;
+      expect(reason).to.equal("InvalidSetting");
+      expect(message).to.contain(`the source "${entry.source}" is left out: `);
+    });
+
+  it("serves what Kubernetes makes an address of, and every address that the sidecar takes", () => {
+    for (const source of ["$(FLAGS_URL)/f.json", "HTTP://a.example", "http://user:pass@a.example:8080/?a=b"])
+      expect(json({ source, provider: "http", interval: 86_400 })).to.contain(`"uri":"${source}"`);
+    const targets = ["$(SERVER)", "grpc://a:1", "dns:///a:1", "uds:///run/s", "envoy://localhost:9211/flags"];
+    for (const source of targets)
+      expect(json({ source, provider: "grpc", selector: "$(WHICH)" })).to.contain(`"uri":"${source}"`);
   });
 
   for (const [what, entry, reason] of [

@@ -140,7 +140,40 @@ function remote(
   // Empty, false and 0 are absent, as in Go.
   const present = Object.entries(fields).filter(([, value]) => Boolean(value));
   const element = { uri: source, provider, ...(Object.fromEntries(present) as Partial<SourceElement>) };
-  return { element, way: "remote", provider };
+  const problem = elementProblem(element);
+  if (problem === undefined) return { element, way: "remote", provider };
+  return { reason: "InvalidSetting", message: `the source ${quoted(source)} is left out: ${problem}` };
+}
+
+/** As flagd has it: a day. */
+const maxIntervalSeconds = 86_400;
+
+/** Why the sidecar would not start with an element among others. Nobody knows what Kubernetes will put in the place of `$(NAME)`. */
+function elementProblem({
+  uri,
+  provider,
+  bearerToken = "",
+  selector = "",
+  interval = 0,
+}: SourceElement): string | undefined {
+  const isKnown = !uri.includes("$(");
+  if (provider === "http" && isKnown && !isHttpUrl(uri))
+    return "its address is no URL; write http://HOST/PATH or https://HOST/PATH";
+  if (
+    provider === "grpc" &&
+    isKnown &&
+    !/^(?!envoy:).|^envoy:\/\/[^/]+\/./.test(uri.replace(/^grpcs?:\/\//, ""))
+  )
+    return "its address names no server; write HOST:PORT, or envoy://HOST:PORT/SERVICE";
+  if (interval < 0 || interval > maxIntervalSeconds)
+    return `its interval is ${interval}; write a number of seconds up to ${maxIntervalSeconds}`;
+  if (!/^[ -~]*$/.test(bearerToken + selector))
+    return "its token or selector has a character that no header has, such as a line break";
+  return undefined;
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 function given(text: string | undefined): string | undefined {
