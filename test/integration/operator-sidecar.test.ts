@@ -1,4 +1,6 @@
 import { agentOptionTable } from "@bunting/agent/internal/options.js";
+import { endpoints } from "@bunting/agent/internal/endpoints.js";
+import { collectorOf } from "@bunting/agent/internal/telemetry/collector.js";
 import { parseSources } from "@bunting/agent/internal/sync/parse-sources.js";
 import type { FeatureFlagSource, FeatureFlagSourceSpec } from "@bunting/featureflags/resources";
 import { compileSources, type InjectionInputs } from "@bunting/operator/internal/desired/injection.js";
@@ -43,7 +45,7 @@ const full: FeatureFlagSourceSpec = {
   keepAlivePermitWithoutStream: false,
 };
 
-function sidecarOf(spec: FeatureFlagSourceSpec) {
+function sidecarOf(spec: FeatureFlagSourceSpec, leftOut = 0) {
   const source: FeatureFlagSource = {
     apiVersion: "core.openfeature.dev/v1beta1",
     kind: "FeatureFlagSource",
@@ -75,7 +77,7 @@ function sidecarOf(spec: FeatureFlagSourceSpec) {
     },
   };
   const { entry, problems } = compileSources("a", inputs);
-  expect(problems).to.deep.equal([]);
+  expect(problems).to.have.length(leftOut);
   const { args = [], env = [] } = entry?.container ?? {};
   return { args, env: Object.fromEntries(env.map(({ name, value }) => [name, value ?? ""])) };
 }
@@ -119,6 +121,31 @@ describe("the sidecar that the operator makes", () => {
       "grpc flags.example:443",
     ]);
   });
+
+  const [proxied] = full.sources;
+  const http = { source: "https://a.example", provider: "http" };
+  for (const [what, { sources = [], ...settings }] of [
+    ["an address without a scheme", { sources: [{ ...http, source: "a.example/f.json" }] }],
+    ["an interval of a week", { sources: [{ ...http, interval: 604_800 }] }],
+    ["a line break in a token", { sources: [{ ...http, httpSyncBearerToken: "t\n" }] }],
+    ["no server", { sources: [{ source: "grpc://", provider: "grpc" }] }],
+    ["an envoy without a service", { sources: [{ source: "envoy://a:1", provider: "grpc" }] }],
+    ["a selector beyond ASCII", { sources: [{ source: "a:1", provider: "grpc", selector: "größe" }] }],
+    ["a collector of another scheme", { otelCollectorUri: "dns:///otel:4317" }],
+    ["a collector with a space", { otelCollectorUri: "otel :4317" }],
+    ["a log format that there is not", { logFormat: "xml" }],
+    ["a pace that is none", { keepAliveMinTime: "soon" }],
+    ["a socket in a directory of the image", { socketPath: "/tmp/flagd.sock" }],
+  ] as readonly (readonly [string, Partial<FeatureFlagSourceSpec>])[])
+    it(`starts without ${what}, and serves what else there is`, async () => {
+      const contextValues = { "": "a", "a,b": "c", "{": "d" };
+      const spec = { ...settings, contextValues, sources: [...(proxied ? [proxied] : []), ...sources] };
+      const { args, env } = sidecarOf(spec, 1);
+      const { options } = await readOptions(agentOptionTable, { argv: args.slice(1), env });
+      expect(parseSources({ uris: [], sources: options.sources })).to.have.length(1);
+      collectorOf(options);
+      endpoints(options);
+    });
 
   it("has only arguments that flagd knows", () => {
     const { args } = sidecarOf(full);

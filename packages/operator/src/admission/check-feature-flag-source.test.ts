@@ -61,6 +61,13 @@ describe("checkFeatureFlagSource", () => {
     ]);
   });
 
+  it("finds a collector with which the sidecar would not start", () => {
+    expect(brief({ otelCollectorUri: "dns:///otel.obs:4317" })).to.deep.equal([
+      "error spec.otelCollectorUri",
+    ]);
+    expect(brief({ otelCollectorUri: "otel.obs:4317" })).to.deep.equal([]);
+  });
+
   it("finds sources with which the sidecar would not start", () => {
     const wrong = [
       { source: "flags.example/f.json", provider: "http" },
@@ -102,12 +109,13 @@ describe("checkFeatureFlagSource", () => {
   it("finds keys, headers and origins that can't be meant", () => {
     expect(
       brief({
-        contextValues: { "a=b": "c" },
+        contextValues: { "a=b": "c", "a,b": "c" },
         headerToContextMappings: { "X User": "user" },
         cors: ["shop.example", "https://shop.example/path"],
       }),
     ).to.deep.equal([
       'error spec.contextValues["a=b"]',
+      'error spec.contextValues["a,b"]',
       'error spec.headerToContextMappings["X User"]',
       "warning spec.cors[0]",
       "warning spec.cors[1]",

@@ -8,6 +8,8 @@ import { quoted } from "@bunting/runtime";
 import { usableEnvironment } from "../desired/usable-environment.js";
 import { nanoUnits } from "../pod/quantity.js";
 import { resolveSource } from "../sources/source-element.js";
+import type { SourceProblem } from "../sources/source-problem.js";
+import { collectorProblem } from "../sources/usable-collector.js";
 import { prefixProblem } from "../sources/usable-prefix.js";
 
 /** A finding about a FeatureFlagSource. With an error, Pods that use it could not be created, or their sidecar could not start. */
@@ -30,7 +32,8 @@ const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 export function checkFeatureFlagSource(spec: FeatureFlagSourceSpec): readonly SourceFinding[] {
   return [
     ...checkSources(spec),
-    ...checkPrefix(spec.envVarPrefix),
+    ...checkSetting("envVarPrefix", prefixProblem(spec.envVarPrefix)),
+    ...checkSetting("otelCollectorUri", collectorProblem(spec.otelCollectorUri)),
     ...checkVariables(spec.envVars ?? []),
     ...checkResources(spec.resources ?? {}),
     ...checkContext(spec),
@@ -82,11 +85,8 @@ function checkSources({
   return findings;
 }
 
-function checkPrefix(prefix: string | undefined): SourceFinding[] {
-  const problem = prefixProblem(prefix);
-  return problem === undefined
-    ? []
-    : [{ severity: "error", message: problem.message, path: ["envVarPrefix"] }];
+function checkSetting(field: string, problem: SourceProblem | undefined): SourceFinding[] {
+  return problem === undefined ? [] : [{ severity: "error", message: problem.message, path: [field] }];
 }
 
 function checkVariables(variables: readonly EnvironmentVariable[]): SourceFinding[] {
@@ -137,8 +137,8 @@ function checkContext({
 }: FeatureFlagSourceSpec): SourceFinding[] {
   const findings: SourceFinding[] = [];
   for (const key of Object.keys(contextValues)) {
-    if (!key.includes("=")) continue;
-    const message = `the sidecar would take a part of ${quoted(key)} for the value: use a key without "="`;
+    if (!/[=,]/.test(key)) continue;
+    const message = `the sidecar would take a part of ${quoted(key)} for a key or value: use one without "=" and ","`;
     findings.push({ severity: "error", message, path: ["contextValues", key] });
   }
   for (const header of Object.keys(headerToContextMappings)) {

@@ -47,7 +47,7 @@ describe("sidecarArguments", () => {
       syncProviderArgs: ["a=b"],
       keepAliveMinTime: "30s",
       socketPath: "/run/of/s.sock",
-      contextValues: { "": "a", " ": "b", "=x": "c", "{x": "d", ok: "e=f,g" },
+      contextValues: { "": "a", " ": "b", "=x": "c", "{x": "d", "a,b": "e", ok: "e=f,g" },
     });
     expect(args.filter((argument) => argument.startsWith("--"))).to.deep.equal([
       "--management-port",

@@ -26,10 +26,10 @@ export function sidecarArguments(
   ];
 }
 
-/** By key. A key that is empty would end the sidecar's start, and one that begins with a brace would be read as JSON. */
+/** By key. A key that is empty, or has a comma, would end the sidecar's start, and one that begins with a brace would be read as JSON. */
 function pairsOf(map: Readonly<Record<string, string>> = {}): readonly string[] {
   return Object.entries(map)
-    .filter(([key]) => key.trim() !== "" && !/^\s*[={]/.test(key))
+    .filter(([key]) => key.trim() !== "" && !/^\s*[={]|,/.test(key))
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, value]) => `${key}=${value}`);
 }

@@ -73,6 +73,13 @@ describe("planSources", () => {
     expect([spec.envVarPrefix, problems]).to.deep.equal(["my.App-1", []]);
   });
 
+  it("has no collector with which the sidecar would not start, and says so", () => {
+    const spec = { sources: [{ source: "limits" }], otelCollectorUri: "dns:///otel.obs:4317" };
+    const { spec: merged, problems } = planned("a", { "shop/a": { spec } });
+    expect(merged.otelCollectorUri).to.equal("");
+    expect(problems.map(({ reason }) => reason)).to.deep.equal(["InvalidSetting"]);
+  });
+
   it("merges sources in the order of the text, which is a namespace's own", () => {
     const b = { spec: { sources: [{ source: "b", provider: "flagd-proxy" }], port: 2, envVarPrefix: "B" } };
     const a = { spec: { sources: [{ source: "a", provider: "flagd-proxy" }], port: 1 } };

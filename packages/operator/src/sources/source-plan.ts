@@ -14,6 +14,7 @@ import { namedObjects } from "./named-objects.js";
 import { resolveSource, type ProviderRules, type ResolvedSource } from "./source-element.js";
 import type { SourceProblem } from "./source-problem.js";
 import { SpecSize } from "./spec-size.js";
+import { withUsableCollector } from "./usable-collector.js";
 import { withUsablePrefix } from "./usable-prefix.js";
 
 /** An object may be known without its spec. */
@@ -72,8 +73,9 @@ export function planSources(text: string, catalogue: SourceCatalogue, rules: Sou
   }
   const prefixed = withUsablePrefix(spec);
   const armless = withoutBareVariables(prefixed.spec, foreign);
-  spec = withFlags(armless.spec, named.flags);
-  problems.push(...prefixed.problems, ...armless.problems);
+  const collected = withUsableCollector(armless.spec);
+  spec = withFlags(collected.spec, named.flags);
+  problems.push(...prefixed.problems, ...armless.problems, ...collected.problems);
   const sources: ResolvedSource[] = [];
   for (const entry of spec.sources) {
     const resolved = resolveSource(entry, spec.defaultSyncProvider, rules);
