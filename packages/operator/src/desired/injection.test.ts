@@ -247,11 +247,21 @@ describe("compileInjection", () => {
     ["two services on one port", { port: 8014 }, "managementPort: 8014 is port as well"],
     ["a port of flagd.sync", { ofrepPort: 8015 }, "ofrepPort: 8015 is the port of flagd.sync as well"],
     ["a port that is none", { managementPort: 70_000 }, "managementPort: 70000 is no port"],
+    [
+      "a port that is none beside a socket",
+      { port: 70_000, socketPath: "/run/of/s.sock" },
+      "port: 70000 is no",
+    ],
+    [
+      "two services on one port, for want of a socket",
+      { port: 8014, socketPath: "/tmp/flagd.sock" },
+      "managementPort: 8014 is port as well",
+    ],
   ] as const)
     it(`refuses a text with ${what}, with which no container behind the sidecar would start`, () => {
       const { injection, sources } = compile({ sources: { a: { ...proxied, ...spec } } });
       expect(injection).to.equal(undefined);
-      expect(sources.get("a")?.problems[0]?.message).to.contain(says);
+      expect(sources.get("a")?.problems.at(-1)?.message).to.contain(says);
       expect(sources.get("a")?.plan).to.equal(undefined);
     });
 

@@ -35,9 +35,10 @@ export function sidecarEntry(
   settings: SidecarSettings,
   namespace: PodNamespace,
 ): EntryResult {
-  const portProblem = problemOfPorts(plan.spec);
-  if (portProblem !== undefined) return { kind: "refused", problems: [...plan.problems, portProblem] };
   const { spec, problems: socketProblems } = withUsableSocket(plan.spec);
+  const portProblem = problemOfPorts(spec);
+  if (portProblem !== undefined)
+    return { kind: "refused", problems: [...plan.problems, ...socketProblems, portProblem] };
   const { socketPath = "" } = spec;
   const hasIdentity = settings.proxyAccess === "secured" && plan.sources.some(({ way }) => way === "proxy");
   const {
@@ -105,20 +106,22 @@ function problemOfLength({ args, env }: Pick<ContainerParts, "args" | "env">): S
   return { reason: "InvalidSetting", message };
 }
 
-/** With two services on one port, or on none, the sidecar ends, and the containers that wait for it never start. */
+/**
+ * With two services on one port, or on none, the sidecar ends, and the containers that wait for it never start. A socket takes the place of `port`,
+ * which the container declares nevertheless.
+ */
 function problemOfPorts({
   port,
   managementPort,
   ofrepPort,
   socketPath = "",
 }: DefaultedFeatureFlagSource): SourceProblem | undefined {
-  const ports = { ...(socketPath === "" ? { port } : {}), managementPort, ofrepPort };
-  const given = Object.entries(ports);
+  const given = Object.entries({ port, managementPort, ofrepPort });
   const wrong = given.find(([, value]) => !Number.isInteger(value) || value < 1 || value > 65_535);
   if (wrong !== undefined)
     return { reason: "InvalidSetting", message: `${wrong[0]}: ${wrong[1]} is no port; write 1 to 65535` };
   const taken = new Map<number, string>([[syncPort, "the port of flagd.sync"]]);
-  for (const [name, value] of given) {
+  for (const [name, value] of socketPath === "" ? given : given.slice(1)) {
     const other = taken.get(value);
     if (other !== undefined)
       return {
