@@ -145,6 +145,12 @@ describe("resolveSource", () => {
     expect(json(proxied, "", { providerKubernetes: "direct" })).to.equal(viaProxy);
   });
 
+  it("takes the longest names as files that ConfigMaps have", () => {
+    const { flag } = resolve({ source: `a/${"n".repeat(240)}`, provider: "file" }) as ResolvedSource;
+    expect(flag?.name).to.have.length(240);
+    expect(resolve({ source: "n".repeat(253), provider: "flagd-proxy" })).to.have.property("flag");
+  });
+
   it("says which FeatureFlag has to be readable, and where none has", () => {
     const flag = { namespace: "team", name: "limits" };
     for (const provider of ["flagd-proxy", "kubernetes", "file"])
@@ -185,6 +191,11 @@ describe("resolveSource", () => {
     ["an empty name", { source: "", provider: "kubernetes" }, "InvalidName"],
     ["a path out of its directory", { source: "a/..", provider: "file" }, "InvalidName"],
     ["no address", { source: "", provider: "http" }, "InvalidName"],
+    [
+      "a file of a longer name than there are",
+      { source: `a/${"n".repeat(241)}`, provider: "file" },
+      "InvalidName",
+    ],
   ] as const)
     it(`refuses ${what}`, () => {
       expect(resolve(entry)).to.have.property("reason", reason);

@@ -1,3 +1,4 @@
+import { posix } from "node:path";
 import type { SourceEntry, SourceProvider } from "@bunting/featureflags/resources";
 import { quoted } from "@bunting/protocol";
 import type { CrossNamespace } from "./consent.js";
@@ -97,6 +98,11 @@ function ofFeatureFlag(
     return { reason: "InvalidName", message };
   }
   const key = addressKey(flag);
+  if (provider === "file" && posix.basename(flagFilePath(flag)).length > maxFileName)
+    return {
+      reason: "InvalidName",
+      message: `the source ${quoted(source)} of the provider file has a longer name than a file can have; use the provider flagd-proxy`,
+    };
   if (provider === "file")
     return { element: { uri: flagFilePath(flag), provider: "file" }, way: "file", flag, provider };
   // Who may watch one FeatureFlag of a namespace may watch all of them, which is more than the owner of one consents to: the proxy serves it.
@@ -106,6 +112,9 @@ function ofFeatureFlag(
   const element = { uri: address, provider: "grpc", selector: `core.openfeature.dev/${key}` };
   return { element, way: "proxy", flag, provider };
 }
+
+/** The longest key of a ConfigMap. */
+const maxFileName = 253;
 
 /** Where a FeatureFlag is in a sidecar that reads it as a file. */
 export function flagFilePath({ namespace, name }: ObjectAddress): string {
