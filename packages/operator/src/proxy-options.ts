@@ -66,7 +66,7 @@ export const deployedProxyOptionTable = optionGroup("The proxy", {
   proxyNetworkPolicy: option(
     toggle,
     true,
-    "A NetworkPolicy lets only Pods of the cluster reach the proxy, its metrics only those of the namespace monitoring and the operator's own, and the proxy only DNS and the API server. With most network plugins, Pods that use the network of their node are not among them; with host-network-pods=inject, flags are for everybody who reaches the proxy.",
+    "A NetworkPolicy lets only Pods of the cluster reach the proxy, its metrics only those of the namespace monitoring and the operator's own, and the proxy only DNS and the API server. With most network plugins, Pods that use the network of their node are not among them; with host-network-pods=inject, flags are for everybody who reaches the proxy, and so are metrics where the operator itself is such a Pod.",
   ),
   proxySecurity: option(
     choice("off", "mixed", "on"),

@@ -1,5 +1,6 @@
 import type { EventRecorder, OwnerReference } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
+import type { OwnPlace } from "../controllers/own-place.js";
 import type { ProxyUse } from "../controllers/proxy/proxy-use.js";
 import { proxySettings } from "../settings.js";
 import { version } from "../version.js";
@@ -32,11 +33,11 @@ export function deployedProxy(
   const applier = extensions.applier(plain, { target: "Proxy", annotations: {} });
   const subscribers = new parts.ProxySubscribers(client, settings, context);
   const own = { namespace: options.namespace, name: instance };
-  const choosesUser = (signal: AbortSignal): Promise<boolean> => parts.choosesUser(client, own, signal);
+  const place = (signal: AbortSignal): Promise<OwnPlace> => parts.ownPlace(client, own, signal);
   const controller = new parts.ProxyController({
     settings,
     use,
-    cluster: { client, applier, events, owner, choosesUser, subscribers, access: security.access },
+    cluster: { client, applier, events, owner, place, subscribers, access: security.access },
     context,
     lingerMs: options.proxyLinger,
     onState: injections.proxyEntered,

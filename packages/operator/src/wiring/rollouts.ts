@@ -45,7 +45,7 @@ export function agentRollouts(
     namespaces: {
       own: namespace,
       pullSecrets,
-      choosesUser: (signal) => parts.choosesUser(client, { namespace, name: instance }, signal),
+      place: (signal) => parts.ownPlace(client, { namespace, name: instance }, signal),
       exempt: new Set(exemptNamespaces(namespace)),
     },
   });

@@ -15,6 +15,7 @@ import { rolloutSettings } from "../../upgrade/rollout-settings.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { podType } from "../../api/core-types.js";
+import type { OwnPlace } from "../own-place.js";
 import type { AgentRolloutMetrics } from "./agent-rollout-metrics.js";
 import type { ProxyAgents } from "../agents/proxy-agents.js";
 import { FleetWatches } from "./fleet-watches.js";
@@ -33,8 +34,7 @@ export interface AgentRolloutControllerOptions {
     readonly own: string;
     /** Secrets of that, with which nodes pull images. */
     readonly pullSecrets: readonly string[];
-    /** Whether Pods there name the user that they run as. */
-    readonly choosesUser: (signal: AbortSignal) => Promise<boolean>;
+    readonly place: (signal: AbortSignal) => Promise<OwnPlace>;
     /** Namespaces whose Pods are left alone. */
     readonly exempt: ReadonlySet<string>;
   };
@@ -82,7 +82,7 @@ export class AgentRolloutController implements Runnable {
 
   constructor(options: AgentRolloutControllerOptions) {
     const { client, watches, events, namespaces, proxies, context } = options;
-    const { own, pullSecrets, choosesUser } = namespaces;
+    const { own, pullSecrets, place } = namespaces;
     this.#options = options;
     this.#controller = new Controller({
       name: "agent-rollout",
@@ -93,7 +93,7 @@ export class AgentRolloutController implements Runnable {
     this.#statuses = new RolloutStatuses(client, events, context);
     this.#refused = new RefusedPods(context.clock);
     this.#served = new ServedAgents(proxies);
-    this.#pulls = new ImagePulls({ client, namespace: own, pullSecrets, choosesUser, context });
+    this.#pulls = new ImagePulls({ client, namespace: own, pullSecrets, place, context });
     this.#settleMs = proxies === undefined ? settleMs : settleAskingMs;
   }
 

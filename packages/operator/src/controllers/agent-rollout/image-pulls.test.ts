@@ -37,7 +37,7 @@ describe("ImagePulls", () => {
       },
     };
     const context = { clock: new ManualClock(), logger: recordingLogger() };
-    const own = { namespace: "bunting", pullSecrets: [], choosesUser: () => Promise.resolve(choosesUser) };
+    const own = { namespace: "bunting", pullSecrets: [], place: () => Promise.resolve({ choosesUser }) };
     return new ImagePulls({ client, ...own, context });
   }
   const make = (pulls: ImagePulls, plan: Partial<PullPlan>): Promise<void> =>

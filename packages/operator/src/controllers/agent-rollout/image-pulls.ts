@@ -4,6 +4,7 @@ import { podType } from "../../api/core-types.js";
 import { imagePull } from "../../desired/image-pull.js";
 import type { FleetPull, FleetRollout } from "../../upgrade/fleet.js";
 import type { PullPlan } from "../../upgrade/plan-pulls.js";
+import type { OwnPlace } from "../own-place.js";
 import { troubleText } from "./fleet-pull.js";
 
 export interface ImagePullsOptions {
@@ -12,8 +13,7 @@ export interface ImagePullsOptions {
   readonly namespace: string;
   /** Secrets there, with which images are pulled. */
   readonly pullSecrets: readonly string[];
-  /** Whether Pods there name the user that they run as. */
-  readonly choosesUser: (signal: AbortSignal) => Promise<boolean>;
+  readonly place: (signal: AbortSignal) => Promise<Pick<OwnPlace, "choosesUser">>;
   readonly context: Pick<Context, "clock" | "logger">;
 }
 
@@ -58,7 +58,7 @@ export class ImagePulls {
   async #create(node: string, { name, uid, settings }: FleetRollout, signal: AbortSignal): Promise<void> {
     const { client, namespace, pullSecrets, context } = this.#options;
     const { image } = settings;
-    const choosesUser = await this.#options.choosesUser(signal);
+    const { choosesUser } = await this.#options.place(signal);
     const pod = imagePull({ namespace, rollout: { name, uid }, node, image, pullSecrets, choosesUser });
     try {
       await client.create({ type: podType, namespace }, pod, signal, { query: { fieldManager } });

@@ -19,10 +19,10 @@ export async function deployProxy(
   news: AppliedEvents,
   signal: AbortSignal,
 ): Promise<ProxyState> {
-  const { client, applier, events, owner, choosesUser } = cluster;
+  const { client, applier, events, owner, place } = cluster;
   const before = await liveProxy(client, settings.namespace, signal);
   const rollout = proxyRollout(settings.image, before);
-  const placed = { ...settings, choosesUser: (await choosesUser?.(signal)) ?? true };
+  const placed = { ...settings, ...(await place?.(signal)) };
   const { deployment, others, unwanted } = proxyObjects(placed, rollout, await owner(signal));
   const leave = (desired: DesiredObject, object: KubeObject): ProxyState => {
     news.report(desired, { kind: "nameTaken", object });

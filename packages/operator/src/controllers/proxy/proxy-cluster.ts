@@ -8,6 +8,7 @@ import {
 import type { ProxyAccess } from "../../desired/proxy-security/security-state.js";
 import type { LiveDeployment } from "../../desired/proxy/proxy-rollout.js";
 import { proxyNames } from "../../desired/proxy/proxy-settings.js";
+import type { OwnPlace } from "../own-place.js";
 import type { Applier } from "../apply/applier.js";
 import { resourceTypes } from "../apply/resource-types.js";
 import type { ProxySubscribers } from "./proxy-subscribers.js";
@@ -19,8 +20,8 @@ export interface ProxyCluster {
   readonly events: Pick<EventRecorder, "record">;
   /** The operator's own Deployment, to which the objects belong; undefined if there is none. */
   readonly owner: (signal: AbortSignal) => Promise<OwnerReference | undefined>;
-  /** Whether Pods name the user that they run as. Absent: they do. */
-  readonly choosesUser?: (signal: AbortSignal) => Promise<boolean>;
+  /** The operator's own. Absent: any namespace, and the network of Pods. */
+  readonly place?: (signal: AbortSignal) => Promise<OwnPlace>;
   readonly subscribers: Pick<ProxySubscribers, "count">;
   /** Whom the proxy is to serve; undefined while it is not known: then nothing is deployed. Absent: everybody, in plaintext. */
   readonly access?: () => ProxyAccess | undefined;

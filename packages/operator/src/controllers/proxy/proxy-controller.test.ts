@@ -5,6 +5,7 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import { operatorMetrics } from "../../operator-metrics.js";
+import type { OwnPlace } from "../own-place.js";
 import type { Applied } from "../apply/applier.js";
 import type { ProxyCluster } from "./proxy-cluster.js";
 import { ProxyController } from "./proxy-controller.js";
@@ -65,8 +66,8 @@ class ScriptedCluster implements ProxyCluster {
   };
   readonly events = { record: (event: EventDetails) => void this.recorded.push(event) };
   readonly owner = () => Promise.resolve(undefined);
-  isOpenShift = false;
-  readonly choosesUser = () => Promise.resolve(!this.isOpenShift);
+  operator: OwnPlace = { choosesUser: true, isOnNode: false };
+  readonly place = () => Promise.resolve(this.operator);
   readonly subscribers = {
     count: () => {
       this.counted++;
@@ -269,10 +270,19 @@ describe("ProxyController", () => {
     const user = (): boolean => JSON.stringify(cluster.objects.get("Deployment")).includes("runAsUser");
     await deployed();
     expect(user()).to.equal(true);
-    cluster.isOpenShift = true;
+    cluster.operator = { choosesUser: false, isOnNode: false };
     controller.changed();
     await settle();
     expect(user()).to.equal(false);
+  });
+
+  it("can be asked by an operator that has the address of a node", async () => {
+    cluster.operator = { choosesUser: true, isOnNode: true };
+    await deployed();
+    const { ingress } = cluster.objects.get("NetworkPolicy")?.["spec"] as {
+      readonly ingress: readonly object[];
+    };
+    expect(ingress.at(-1)).to.deep.equal({ ports: [{ port: "management-port", protocol: "TCP" }] });
   });
 
   it("says what the API server refuses, and tries again", async () => {

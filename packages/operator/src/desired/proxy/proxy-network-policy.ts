@@ -13,10 +13,10 @@ const callingOptions = ["backplane", "remote-hosts", "source"];
 /**
  * The NetworkPolicy: who reaches the proxy, and whom it reaches. Flags are for every Pod of the cluster, and for everybody where Pods with the address
  * of their node, which no selector finds, have sidecars. Metrics are for the namespace `monitoring` and for our own, where the operator reads how many
- * subscribers there are. Probes come from the kubelet of the Pod's own node, which no policy keeps out.
+ * subscribers there are, and for everybody where the operator has the address of a node. Probes come from the kubelet of the Pod's own node, which no policy keeps out.
  */
 export function proxyNetworkPolicy(settings: ProxySettings): DesiredObject {
-  const { namespace, options, redis, hasNodeClients = false } = settings;
+  const { namespace, options, redis, hasNodeClients = false, isOnNode = false } = settings;
   const callsOthers = redis !== undefined || callingOptions.some((name) => options[name] !== undefined);
   return {
     apiVersion: "networking.k8s.io/v1",
@@ -28,7 +28,7 @@ export function proxyNetworkPolicy(settings: ProxySettings): DesiredObject {
       ingress: [
         { ...(hasNodeClients ? {} : { from: [{ namespaceSelector: {} }] }), ports: [tcp(portNames.sync)] },
         {
-          from: [namespaceCalled("monitoring"), namespaceCalled(namespace)],
+          ...(isOnNode ? {} : { from: [namespaceCalled("monitoring"), namespaceCalled(namespace)] }),
           ports: [tcp(portNames.management)],
         },
       ],

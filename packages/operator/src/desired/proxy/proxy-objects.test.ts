@@ -227,6 +227,13 @@ describe("the objects of the proxy", () => {
     expect(management).to.deep.equal(asBefore);
   });
 
+  it("let the operator ask for agents where it has the address of a node", () => {
+    const [sync, management] = objectsOf({ isOnNode: true })["NetworkPolicy"]?.spec["ingress"] as object[];
+    expect(management).to.deep.equal({ ports: [{ port: "management-port", protocol: "TCP" }] });
+    const [asBefore] = objectsOf()["NetworkPolicy"]?.spec["ingress"] as object[];
+    expect(sync).to.deep.equal(asBefore);
+  });
+
   it("leave the way out open where options name others to call", () => {
     for (const change of [
       { options: { backplane: "redis://r:6379/0" } },

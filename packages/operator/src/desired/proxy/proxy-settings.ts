@@ -24,6 +24,8 @@ export interface ProxySettings {
   readonly hasNetworkPolicy: boolean;
   /** Whether sidecars are in Pods that use the network of their node. */
   readonly hasNodeClients?: boolean;
+  /** Whether the operator is in one. */
+  readonly isOnNode?: boolean;
   /** What its replicas share; absent if each watches for itself, or `options` say what. */
   readonly redis?: RedisSecret;
   /** Whom it serves; absent: everybody, in plaintext. */
