@@ -125,6 +125,7 @@ describe("the sidecar that the operator makes", () => {
   const [proxied] = full.sources;
   const http = { source: "https://a.example", provider: "http" };
   for (const [what, { sources = [], ...settings }] of [
+    ["a bucket", { sources: [{ source: "s3://bucket/f.json", provider: "s3" }] }],
     ["an address without a scheme", { sources: [{ ...http, source: "a.example/f.json" }] }],
     ["an interval of a week", { sources: [{ ...http, interval: 604_800 }] }],
     ["a line break in a token", { sources: [{ ...http, httpSyncBearerToken: "t\n" }] }],

@@ -63,6 +63,15 @@ describe("the settings of the operator's parts", () => {
     });
   });
 
+  it("have sidecars read buckets only where their image is flagd's", async () => {
+    const reads = async (...argv: string[]): Promise<unknown> =>
+      sourceSettings(await read(...argv)).readsBuckets;
+    expect(await reads()).to.equal(undefined);
+    expect(await reads("--sidecar-image=ghcr.io/open-feature/flagd")).to.equal(true);
+    expect(await reads("--flagd-image=mirror.example/flagd-v0@sha256:" + "0".repeat(64))).to.equal(true);
+    expect(await reads("--sidecar-image=flagd.example/bunting-agent")).to.equal(undefined);
+  });
+
   it("name an image by its tag, by a digest in place of one, or as it is if it has a digest", async () => {
     const digest = `sha256:${"0".repeat(64)}`;
     const imagesOf = async (image: string, tag: string): Promise<string[]> => {

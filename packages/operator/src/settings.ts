@@ -122,10 +122,16 @@ export function sourceSettings(options: OperatorOptions): SourceSettings {
     crossNamespace,
     ...(watchNamespaces.length === 0 ? {} : { served: watchNamespaces }),
     providerKubernetes,
+    ...([options.sidecarImage, options.flagdImage].some(isFlagd) ? { readsBuckets: true } : {}),
     proxyAddress: proxyAddress({ namespace, clusterDomain, port }),
     defaults: sourceDefaults(options),
     inProcessDefaults: inProcessDefaults(options),
   };
+}
+
+/** Mirrors of an image have other registries, and maybe more in its name. */
+function isFlagd(image: string): boolean {
+  return /(?:^|\/)[^/]*flagd[^/]*$/.test(image);
 }
 
 function sourceDefaults(options: OperatorOptions): Omit<FeatureFlagSourceSpec, "sources"> {

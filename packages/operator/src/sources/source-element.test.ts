@@ -8,6 +8,7 @@ const rules: ProviderRules = {
   proxyAddress: proxyAddress({ namespace: "flags", clusterDomain: "cluster.local", port: 8015 }),
   providerKubernetes: "proxy",
   crossNamespace: "consent",
+  readsBuckets: true,
 };
 const resolve = (entry: SourceEntry, defaultProvider?: string, over: Partial<ProviderRules> = {}) =>
   resolveSource(entry, defaultProvider, { ...rules, ...over });
@@ -184,6 +185,15 @@ describe("resolveSource", () => {
     for (const source of targets)
       expect(json({ source, provider: "grpc", selector: "$(WHICH)" })).to.contain(`"uri":"${source}"`);
   });
+
+  for (const provider of ["gcs", "azblob", "s3"])
+    it(`leaves out a source of the provider ${provider}, which our sidecar does not read`, () => {
+      const { reason, message } = resolve({ source: "b/f.json", provider }, undefined, {
+        readsBuckets: false,
+      }) as SourceProblem;
+      expect(reason).to.equal("UnknownProvider");
+      expect(message).to.contain(`the provider ${provider}`).and.contain("https");
+    });
 
   for (const [what, entry, reason] of [
     ["another provider", { source: "a", provider: "consul" }, "UnknownProvider"],

@@ -42,6 +42,8 @@ export interface ProviderRules {
   /** Whether sources of the provider kubernetes are served by the proxy, or by a watch of the sidecar itself, where it may. */
   readonly providerKubernetes: "proxy" | "direct";
   readonly crossNamespace: CrossNamespace;
+  /** Whether sidecars, or Flagds, are flagd's, which reads buckets; ours do not, and would not start with nothing else. */
+  readonly readsBuckets?: boolean;
   /** The namespaces that the operator serves; absent: all. */
   readonly served?: readonly string[];
 }
@@ -79,7 +81,12 @@ export function resolveSource(
     case "gcs":
     case "azblob":
     case "s3":
-      return remote(entry, provider, { interval: entry.interval });
+      return rules.readsBuckets === true
+        ? remote(entry, provider, { interval: entry.interval })
+        : {
+            reason: "UnknownProvider",
+            message: `the source ${quoted(entry.source)} is left out: only flagd has the provider ${provider}; fetch the object over https, with the provider http`,
+          };
     default: {
       const message = `the source ${quoted(entry.source)} has the provider ${quoted(provider)}; write kubernetes, file, http, grpc, gcs, azblob, s3 or flagd-proxy`;
       return { reason: "UnknownProvider", message };
