@@ -235,6 +235,17 @@ describe("Flagds on a real API server", function () {
     await untilCondition("Available", "False", "NoReplicas");
   });
 
+  it("are of the namespace's own ServiceAccount again when they name none any more", async () => {
+    const accountIs = (account: string) => (object: KubeObject) =>
+      (object as { spec?: { template: { spec: { serviceAccountName?: string } } } }).spec?.template.spec
+        .serviceAccountName === account;
+    await putSource();
+    await putFlagd({ serviceAccountName: "reader" });
+    await deployed(accountIs("reader"));
+    await putFlagd({ serviceAccountName: undefined });
+    await deployed(accountIs("default"));
+  });
+
   it("follow their FeatureFlagSource, also one that comes later", async () => {
     await putFlagd();
     expect(await untilCondition("Progressing", "False", "NotFound")).to.contain("end-to-end");

@@ -35,7 +35,7 @@ export function flagdDeployment(pods: FlagdPods): {
   readonly problems: readonly SourceProblem[];
 } {
   const { flagd, settings } = pods;
-  const { serviceAccountName, podTemplate = {} } = defaultedFlagd(flagd.spec);
+  const { serviceAccountName = "", podTemplate = {} } = defaultedFlagd(flagd.spec);
   const replicas = firstReplicas(flagd);
   // A change of it takes the number back from whoever has scaled the Deployment.
   const asked = flagd.spec.autoscaling === undefined ? String(replicas) : "autoscaled";
@@ -54,7 +54,8 @@ export function flagdDeployment(pods: FlagdPods): {
           ...unlessEmpty({ annotations: { ...pod.annotations, ...podTemplate.annotations } }),
         },
         spec: {
-          ...(serviceAccountName === undefined || serviceAccountName === "" ? {} : { serviceAccountName }),
+          // Not left out: the API server keeps a name that was there in the older field serviceAccount, and takes it from that again.
+          serviceAccountName: serviceAccountName === "" ? "default" : serviceAccountName,
           ...unlessEmpty({ imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })) }),
           ...placement(flagd, podTemplate),
           containers: [container],

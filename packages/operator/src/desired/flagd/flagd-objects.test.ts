@@ -89,7 +89,9 @@ describe("the objects of a Flagd", () => {
       selector: { matchLabels: { app: "sample" } },
     });
     expect(specOf(objectsOf({ spec: { replicas: 3 } }).deployment)).to.include({ replicas: 3 });
-    expect(templateOf().spec).to.not.have.any.keys("serviceAccountName", "imagePullSecrets", "volumes");
+    expect(templateOf().spec).to.not.have.any.keys("imagePullSecrets", "volumes");
+    for (const spec of [{}, { serviceAccountName: "" }])
+      expect(templateOf({ spec }).spec).to.include({ serviceAccountName: "default" });
     expect(templateOf({ spec: { serviceAccountName: "reader" } }).spec).to.include({
       serviceAccountName: "reader",
     });
