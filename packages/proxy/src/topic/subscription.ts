@@ -77,9 +77,6 @@ export interface SubscribedTopic {
  */
 export class Subscription {
   readonly subscriber: Subscriber;
-  /** Links of the SubscriptionList, for that list only. */
-  next: Subscription | undefined;
-  previous: Subscription | undefined;
   #topic: SubscribedTopic | undefined;
   #takenDigest = "";
   #takenSequence = 0;

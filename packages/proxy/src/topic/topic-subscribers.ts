@@ -4,7 +4,6 @@ import type { ProxyMetrics } from "../proxy-metrics.js";
 import { Convergence, type ConvergenceState } from "./convergence.js";
 import type { FanOut, Pass } from "./fan-out.js";
 import type { TopicCharge } from "./topic-charge.js";
-import { SubscriptionList } from "./subscription-list.js";
 import type { Subscriber, Subscription } from "./subscription.js";
 
 export interface TopicSubscribersOptions {
@@ -24,7 +23,9 @@ export interface TopicSubscribersOptions {
  */
 export class TopicSubscribers implements Pass {
   readonly #options: TopicSubscribersOptions;
-  readonly #subscriptions = new SubscriptionList();
+  readonly #subscriptions = new Set<Subscription>();
+  /** The walk of the pass under way. It leaves out none, though subscribers come and go meanwhile. */
+  #walk = this.#subscriptions.values();
   readonly #convergence: Convergence;
   #isUnderWay = false;
   #startOver = false;
@@ -72,17 +73,17 @@ export class TopicSubscribers implements Pass {
       return;
     }
     this.#isUnderWay = true;
-    this.#subscriptions.rewind();
+    this.#walk = this.#subscriptions.values();
     this.#options.fanOut.begin(this);
   }
 
   /** Called by the fan-out only. */
   step(): boolean {
-    let subscription = this.#subscriptions.step();
+    let subscription = this.#walk.next().value;
     if (subscription === undefined && this.#startOver) {
       this.#startOver = false;
-      this.#subscriptions.rewind();
-      subscription = this.#subscriptions.step();
+      this.#walk = this.#subscriptions.values();
+      subscription = this.#walk.next().value;
     }
     this.#isUnderWay = subscription !== undefined;
     subscription?.subscriber.wake();
