@@ -50,7 +50,6 @@ export { within } from "./within.js";
 export { Backoff } from "./scheduling/backoff.js";
 export { Deadlines } from "./scheduling/deadlines.js";
 export { currentTurn, nextTurn, onNextTurn } from "./scheduling/event-loop.js";
-export { Expiries } from "./scheduling/expiries.js";
 export { FairQueue } from "./scheduling/fair-queue.js";
 export { FairTurns } from "./scheduling/fair-turns.js";
 export { Overdue } from "./scheduling/overdue.js";

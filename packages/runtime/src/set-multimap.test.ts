@@ -33,6 +33,9 @@ describe("SetMultimap", () => {
     map.delete("a", 1);
     map.add("a", 2);
     expect([...before], "the set of before is not that of now").to.deep.equal([]);
+    map.add("b", 3);
+    map.delete("b", 3);
+    expect([...map.keys()]).to.deep.equal(["a"]);
     expect([...map.get("a")]).to.deep.equal([2]);
   });
 

@@ -4,6 +4,11 @@ const none: ReadonlySet<never> = new Set<never>();
 export class SetMultimap<Key, Value> {
   readonly #sets = new Map<Key, Set<Value>>();
 
+  /** For a walk during which keys may come and go. */
+  keys(): Iterable<Key> {
+    return this.#sets.keys();
+  }
+
   /** The values of a key, in the order in which they were added; changes with it, until the key has none. */
   get(key: Key): ReadonlySet<Value> {
     return this.#sets.get(key) ?? none;

@@ -273,7 +273,10 @@ describe("CheckedAccess", () => {
       access.watchAdmission(access.admit(callOf()) as Admission, stream);
       return stream;
     });
+    const stop = new AbortController();
+    const running = access.run(stop.signal);
     clock.advance(59_000);
+    await nextTurn();
     expect(streams.map(({ error }) => error)).to.deep.equal([undefined, undefined, undefined]);
     clock.advance(2_000);
     await nextTurn();
@@ -284,7 +287,11 @@ describe("CheckedAccess", () => {
     ]);
     expect(access.authorize({ identity: short }, topic, session)).to.have.property("code", "UNAUTHENTICATED");
     expect(access.authorize({ identity: long }, topic, session)).to.be.undefined;
+    clock.advance(2_000);
+    await nextTurn();
     for (const stream of streams) access.forget(stream);
+    stop.abort();
+    await running;
     expect(clock.pendingTimers).to.equal(0);
     expect(counts.filter((each) => each === "ended expired")).to.have.length(2);
   });

@@ -2,17 +2,15 @@ import {
   allowed,
   IdentityError,
   identityName,
-  type Authenticator,
   type Decision,
   type Identity,
   type TopicName,
 } from "@bunting/identity";
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, TransportSession } from "@bunting/rpc";
-import { Expiries, forEachInSlices, sleep, type Runnable } from "@bunting/runtime";
+import { forEachInSlices, SetMultimap, sleep, type Runnable } from "@bunting/runtime";
 import { ProxyError } from "../proxy-error.js";
 import { anonymous, type Access, type Admission, type Admitted, type LostSubscriptions } from "./access.js";
-import { AdmittedStreams } from "./admitted-streams.js";
 import { bearerToken } from "./bearer-token.js";
 import type { CheckedAccessOptions } from "./checked-access-options.js";
 import { CallerIdentification, type Presented } from "./caller-identification.js";
@@ -24,41 +22,33 @@ type EndReason = "expired" | "identity" | "permission";
 
 /** Rechecks run in slices, because each may take a question to the API server. */
 const slices = { perSlice: 256, concurrency: 64 };
+/** Interval of the looks for tokens that have expired. */
+const expiryMs = 1_000;
 
 /**
  * Admits callers by their identity, and ends their streams when the identity or the permission for a topic ends. A token's expiry
- * ends them at once (`#expiries`), all else at the next recheck (`run`) or before the topic's next version (`lost`). A recheck
- * without an answer ends nothing.
+ * ends them within a second, all else at the next recheck (`run`) or before the topic's next version (`lost`). A recheck without an
+ * answer ends nothing.
  */
 export class CheckedAccess implements Access, Runnable {
   readonly name = "access";
   readonly #options: CheckedAccessOptions;
   readonly #audit: (refusal: Refusal) => void;
   readonly #waiting: WaitingDecisions;
-  readonly #streams: AdmittedStreams<Authenticator>;
+  /** Open streams. Identities of the same ServiceAccount with different tokens or Pods are different objects. */
+  readonly #streams = new SetMultimap<Identity, Admitted>();
+  readonly #identities = new Map<Admitted, Identity>();
   readonly #grants = new Grants();
   /** Why subscriptions were lost: an edit asks once for the topic, and once for its trials. */
   readonly #lost = new WeakMap<Admitted, ProxyError>();
-  readonly #expiries: Expiries<Identity>;
   readonly #identification: CallerIdentification;
 
   constructor(options: CheckedAccessOptions) {
-    const { clock, metrics, log } = options.context;
+    const { clock, log } = options.context;
     this.#options = options;
     this.#identification = new CallerIdentification(options.authenticators);
     this.#audit = refusalLog(clock, log);
     this.#waiting = new WaitingDecisions(options.context);
-    this.#expiries = new Expiries(clock, (identity) => this.#endStreams(identity, expired(), "expired"));
-    this.#streams = new AdmittedStreams({
-      onFirst: ({ identity }) => {
-        metrics.watchedIdentities(1);
-        if (identity.expiresAtMs !== undefined) this.#expiries.add(identity, identity.expiresAtMs);
-      },
-      onLast: ({ identity }) => {
-        metrics.watchedIdentities(-1);
-        if (identity.expiresAtMs !== undefined) this.#expiries.delete(identity, identity.expiresAtMs);
-      },
-    });
   }
 
   /** Open subscriptions, by identity and topic. */
@@ -129,8 +119,10 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   watchAdmission({ identity }: Admission, stream: Admitted): void {
-    const way = identity === undefined ? undefined : this.#identification.wayOf(identity);
-    if (identity !== undefined && way !== undefined) this.#streams.add(identity, way, stream);
+    if (identity === undefined) return;
+    if (this.#streams.get(identity).size === 0) this.#options.context.metrics.watchedIdentities(1);
+    this.#streams.add(identity, stream);
+    this.#identities.set(stream, identity);
   }
 
   watchTopic({ identity }: Admission, topic: TopicKey, subscriber: Admitted): void {
@@ -156,7 +148,11 @@ export class CheckedAccess implements Access, Runnable {
   }
 
   forget(stream: Admitted): void {
-    this.#streams.delete(stream);
+    const identity = this.#identities.get(stream);
+    if (identity === undefined) return;
+    this.#identities.delete(stream);
+    this.#streams.delete(identity, stream);
+    if (this.#streams.get(identity).size === 0) this.#options.context.metrics.watchedIdentities(-1);
   }
 
   forgetTopic(subscriber: Admitted): void {
@@ -165,29 +161,35 @@ export class CheckedAccess implements Access, Runnable {
 
   /** Rechecks the identities and permissions of open streams until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const { authorizer } = this.#options;
-    // Two loops, because a slow recheck of identities must not delay that of permissions.
+    const { authorizer, recheckMs = 20_000 } = this.#options;
+    // Loops of their own, because a slow recheck of identities must not delay that of permissions.
     await Promise.all([
-      this.#repeat(signal, () =>
-        forEachInSlices(
-          this.#streams.entries,
-          ({ identity, way }) => this.#recheckIdentity(identity, way),
-          slices,
-        ),
+      this.#repeat(expiryMs, signal, () => this.#endExpired()),
+      this.#repeat(recheckMs, signal, () =>
+        forEachInSlices(this.#streams.keys(), (identity) => this.#recheckIdentity(identity), slices),
       ),
       authorizer &&
-        this.#repeat(signal, () =>
+        this.#repeat(recheckMs, signal, () =>
           forEachInSlices(this.#grants.all, (grant) => this.#recheckGrant(grant), slices),
         ),
     ]);
   }
 
-  async #repeat(signal: AbortSignal, recheck: () => Promise<void>): Promise<void> {
-    const { recheckMs = 20_000, context } = this.#options;
+  async #repeat(everyMs: number, signal: AbortSignal, act: () => Promise<void> | undefined): Promise<void> {
     for (;;) {
-      await sleep(recheckMs, signal, context.clock);
+      await sleep(everyMs, signal, this.#options.context.clock);
       if (signal.aborted) return;
-      await recheck();
+      await act();
+    }
+  }
+
+  #endExpired(): undefined {
+    for (const identity of this.#streams.keys()) {
+      if (!this.#hasExpired(identity)) continue;
+      const streams = new Set(this.#streams.get(identity));
+      // Or those that take a while to end would be ended, and counted, once more.
+      for (const stream of streams) this.forget(stream);
+      this.#end(streams, expired(), "expired");
     }
   }
 
@@ -242,11 +244,11 @@ export class CheckedAccess implements Access, Runnable {
     return new ProxyError(reason === "denied" ? "PERMISSION_DENIED" : "ACCESS_UNDECIDED", message);
   }
 
-  async #recheckIdentity(identity: Identity, way: Authenticator): Promise<void> {
-    const error = await this.#attempt(() => way.recheck?.(identity));
+  async #recheckIdentity(identity: Identity): Promise<void> {
+    const error = await this.#attempt(() => this.#identification.wayOf(identity)?.recheck?.(identity));
     // IDENTITY_UNAVAILABLE means that the recheck has no answer: the streams stay open.
     if (error === undefined || error.code === "IDENTITY_UNAVAILABLE") return;
-    this.#endStreams(identity, errorOf(error), "identity");
+    this.#end(this.#streams.get(identity), errorOf(error), "identity");
   }
 
   async #recheckGrant({ identity, topic, subscribers }: Grant): Promise<void> {
@@ -265,10 +267,6 @@ export class CheckedAccess implements Access, Runnable {
       log.error("recheck-failed", { error }, "a recheck of an open stream failed unexpectedly");
       return undefined;
     }
-  }
-
-  #endStreams(identity: Identity, error: ProxyError, why: EndReason): void {
-    this.#end(this.#streams.of(identity), error, why);
   }
 
   #end(all: ReadonlySet<Admitted>, error: ProxyError, why: EndReason): void {
