@@ -1,5 +1,5 @@
 import { BackplaneError, checkOptions, type CheckedOptions } from "@bunting/backplane/options";
-import { flagName, givenFlags, type OptionsOf } from "@bunting/runtime";
+import { givenFlags, type OptionsOf } from "@bunting/runtime";
 import { backplaneOptionTable } from "../../backplane-options.js";
 import { ProxyError } from "../../proxy-error.js";
 
@@ -16,15 +16,6 @@ const texts = {
   tlsKeyFile: "backplaneTlsKeyFile",
   tlsServerName: "backplaneServerName",
 } as const;
-
-/** All of them. */
-const names: Readonly<Record<string, keyof BackplaneProxyOptions>> = {
-  ...texts,
-  address: "backplane",
-  keyPrefix: "backplaneKeyPrefix",
-  leaseMs: "backplaneLease",
-  stableMs: "backplaneStable",
-};
 
 /**
  * The checked options of the backplane; undefined if Redis is not used.
@@ -54,14 +45,6 @@ function checked(options: BackplaneProxyOptions): CheckedOptions {
     });
   } catch (error) {
     if (!(error instanceof BackplaneError)) throw error;
-    const message = error.message
-      .replace(/the option (\w+) of the backplane/, (_, name: string) => flagOf(name))
-      .replace(/\b(tlsKeyFile|passwordFile|sentinelPasswordFile)\b/g, flagOf);
-    throw ProxyError.optionInvalid(`--backplane can't be used: ${message}`, { cause: error });
+    throw ProxyError.optionInvalid(`--backplane can't be used: ${error.message}`, { cause: error });
   }
-}
-
-function flagOf(name: string): string {
-  const key = names[name];
-  return key === undefined ? name : `--${flagName(key, {})}`;
 }
