@@ -54,7 +54,7 @@ export const madeUpRecords: Lie = (reply, asked) => {
       one === "" ? one : ([late, lateVersion, "0"][index % 3] ?? ""),
     );
   if (asked !== "read" || !Array.isArray(reply) || reply[0] !== "record") return reply;
-  const [state, fence, , since, body, signature] = reply as readonly string[];
+  const [state, fence, , body, signature] = reply as readonly string[];
   const [head, packed] = parted(Buffer.from(body ?? "", "latin1"));
   const document = gunzipSync(packed)
     .toString()
@@ -64,17 +64,7 @@ export const madeUpRecords: Lie = (reply, asked) => {
     Buffer.from(`${JSON.stringify({ ...fields, bytes: document.length, history: undefined })}\n`),
     gzipSync(document),
   ]);
-  const answer = [
-    state,
-    fence,
-    "0",
-    since,
-    made.toString("latin1"),
-    signature,
-    late,
-    lateVersion,
-    "document",
-  ];
+  const answer = [state, fence, "0", made.toString("latin1"), signature, late, lateVersion, "document"];
   return answer.map((one) => one ?? "");
 };
 

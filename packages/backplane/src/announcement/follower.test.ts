@@ -34,7 +34,7 @@ describe("Follower", () => {
               new BackplaneError("RECORD_NO_ROOM", "no room", { neededBytes: 1_000_000 }),
             );
           const record = { topic: "demo/flags", kind: "missing", ...position } as const;
-          return Promise.resolve({ record, fence: 1, confirmedAgoMs: 0, sinceAgoMs: 0 });
+          return Promise.resolve({ record, fence: 1, confirmedAgoMs: 0 });
         },
       },
       room: { has: (bytes) => hasRoom && bytes === 1_000_000, freeBytes: 0 },
@@ -100,7 +100,7 @@ describe("Follower", () => {
         read: () => {
           if (!isUsable) return Promise.reject(new BackplaneError("RECORD_MALFORMED", "no record"));
           const record = { topic: "demo/flags", kind: "missing", ...position } as const;
-          return Promise.resolve({ record, fence: 1, confirmedAgoMs: 0, sinceAgoMs: 0 });
+          return Promise.resolve({ record, fence: 1, confirmedAgoMs: 0 });
         },
       },
       room: unlimitedRoom,
@@ -134,7 +134,7 @@ describe("Follower", () => {
         read: () => {
           reads++;
           const record = { topic: "demo/flags", kind: "missing", epoch: 7, resourceVersion: "5" } as const;
-          return Promise.resolve({ record, fence: 7, confirmedAgoMs: 0, sinceAgoMs: 0 });
+          return Promise.resolve({ record, fence: 7, confirmedAgoMs: 0 });
         },
       },
       room: unlimitedRoom,

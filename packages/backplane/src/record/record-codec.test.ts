@@ -17,7 +17,6 @@ const record: TopicRecord = {
   uid: "u",
   generation: 3,
   readers: ["team-a"],
-  deletionPolicy: "keep",
   document: { flags: { __proto__x: { state: "ENABLED" }, "10": {}, "9": {} }, metadata: { a: 1 } },
 };
 const trial = { document: { flags: { f: { state: "DISABLED" } } }, digest: "ab", generation: 4, reach: 100 };
@@ -54,7 +53,6 @@ describe("RecordCodec", () => {
     record,
     { ...record, trial },
     { ...record, provider: { type: "http", uri: "https://flags.test" } },
-    { ...record, kind: "deleted" },
     { topic: "demo/flags", kind: "deleted", epoch: 2, resourceVersion: "0" },
     { topic: "demo/flags", kind: "missing", epoch: 2, resourceVersion: "7" },
   ];

@@ -35,7 +35,6 @@ interface Head {
   readonly uid?: string;
   readonly generation?: number;
   readonly readers?: readonly string[];
-  readonly deletionPolicy?: string;
   readonly provider?: JsonObject;
   /** Bytes of the document before compression. */
   readonly bytes?: number;
@@ -141,9 +140,8 @@ export class RecordCodec {
             return large;
           })
         : await read();
-    const tried =
-      trial === undefined || head.kind !== "document" ? {} : { trial: await this.#readTrial(trial) };
-    return { ...fields, document, ...this.#readHistory(head.kind, history), ...tried } as TopicRecord;
+    const tried = trial === undefined ? {} : { trial: await this.#readTrial(trial) };
+    return { ...fields, document, ...this.#readHistory(history), ...tried } as TopicRecord;
   }
 
   async #packTrial({ document, ...fields }: RecordedTrial): Promise<TrialHead> {
@@ -160,8 +158,8 @@ export class RecordCodec {
   }
 
   /** The history; left out if it is malformed or has no room, because a record is usable without. */
-  #readHistory(kind: string, encoded: unknown): { readonly history?: readonly PastVersion[] } {
-    const history = kind === "document" ? historyFromJson(encoded) : undefined;
+  #readHistory(encoded: unknown): { readonly history?: readonly PastVersion[] } {
+    const history = historyFromJson(encoded);
     return history !== undefined && this.#room.has(historyHeapBytes(history)) ? { history } : {};
   }
 
@@ -221,55 +219,46 @@ function readHead(bytes: Buffer): Head {
   if (typeof value !== "object" || value === null) throw malformed("its head is no object");
   const head = value as Partial<Record<keyof Head | "format", unknown>>;
   if (head.format !== format) throw malformed("its format is not one that this version reads");
-  const isHead =
-    typeof head.topic === "string" &&
-    ["document", "deleted", "missing"].includes(head.kind as string) &&
-    isPosition(head) &&
-    isOptional(head.uid, (uid) => typeof uid === "string") &&
-    isOptional(head.generation, (generation) => Number.isSafeInteger(generation)) &&
-    isOptional(head.provider, (provider) => isJsonObject(provider as JsonValue)) &&
-    isOptional(head.bytes, (length) => Number.isSafeInteger(length) && (length as number) >= 0) &&
-    isOptional(head.deletionPolicy, (policy) => ["keep", "empty", "close"].includes(policy as string)) &&
-    isOptional(head.trial, isTrial) &&
-    isOptional(
-      head.readers,
-      (readers) => Array.isArray(readers) && readers.every((one) => typeof one === "string"),
-    );
-  if (!isHead || (head.kind === "missing" && head.bytes !== undefined))
+  const isHead = isPosition(head) && fieldNames.every((name) => checks[name](head[name]));
+  if (!isHead || (head.kind !== "document" && head.bytes !== undefined))
     throw malformed("a field of its head is not as it must be");
-  const known = [
-    "topic",
-    "kind",
-    "epoch",
-    "resourceVersion",
-    "uid",
-    "generation",
-    "readers",
-    "deletionPolicy",
-    "provider",
-    "bytes",
-    "history",
-    "trial",
-  ];
-  return Object.fromEntries(Object.entries(head).filter(([name]) => known.includes(name))) as unknown as Head;
+  const fields = fieldNames.filter((name) => name in head).map((name) => [name, head[name]]);
+  return Object.fromEntries(fields) as Head;
 }
+
+/** What each field of a head must be; all others are left out. The epoch and the resourceVersion are a position. */
+const checks: Readonly<Record<keyof Head, (value: unknown) => boolean>> = {
+  topic: isText,
+  kind: (kind) => ["document", "deleted", "missing"].includes(kind as string),
+  epoch: () => true,
+  resourceVersion: () => true,
+  uid: optional(isText),
+  generation: optional((generation) => Number.isSafeInteger(generation)),
+  readers: optional((readers) => Array.isArray(readers) && readers.every(isText)),
+  provider: optional((provider) => isJsonObject(provider as JsonValue)),
+  bytes: optional(isCount),
+  history: () => true,
+  trial: optional(isTrial),
+};
+const fieldNames = Object.keys(checks) as (keyof Head)[];
 
 function isTrial(value: unknown): boolean {
   const { digest, reach, generation, bytes, packed } = (value ?? {}) as Partial<
     Record<keyof TrialHead, unknown>
   >;
-  const isCount = (count: unknown): boolean => Number.isSafeInteger(count) && (count as number) >= 0;
-  return (
-    typeof digest === "string" &&
-    typeof packed === "string" &&
-    isCount(reach) &&
-    isCount(bytes) &&
-    isOptional(generation, isCount)
-  );
+  return [digest, packed].every(isText) && [reach, bytes].every(isCount) && optional(isCount)(generation);
 }
 
-function isOptional(value: unknown, check: (value: unknown) => boolean): boolean {
-  return value === undefined || check(value);
+function optional(check: (value: unknown) => boolean): (value: unknown) => boolean {
+  return (value) => value === undefined || check(value);
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === "string";
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function tooLarge(what: string, most: number): BackplaneError {

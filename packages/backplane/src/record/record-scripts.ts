@@ -30,7 +30,7 @@ local function fieldsOf(key, ...)
 end
 -- Whether a field beside the body is longer than any that we write. It is not read then: a copy of megabytes for Lua would keep Redis from all else.
 local function hasLongField(key)
-  for _, field in ipairs({'fence', 'confirmed', 'since', 'signature', 'epoch', 'version', 'kind'}) do
+  for _, field in ipairs({'fence', 'confirmed', 'signature', 'epoch', 'version', 'kind'}) do
     if redis.call('HSTRLEN', key, field) > ${maxFieldBytes} then
       return true
     end
@@ -68,7 +68,7 @@ local held = redis.call('HMGET', KEYS[1], 'holder', 'fence')
 if held[1] ~= ARGV[1] or held[2] ~= ARGV[2] then
   return {'fenced', string.sub(held[1] or '', 1, 300)}
 end
-local stored = hasLongField(KEYS[2]) and {} or redis.call('HMGET', KEYS[2], 'fence', 'epoch', 'version', 'kind', 'since')
+local stored = hasLongField(KEYS[2]) and {} or redis.call('HMGET', KEYS[2], 'fence', 'epoch', 'version')
 local fence = tonumber(stored[1] or '') or 0
 if fence > tonumber(ARGV[2]) and fence <= lastFence(KEYS[5]) then
   return {'fenced', ''}
@@ -76,10 +76,8 @@ end
 if isPosition(stored[2], stored[3], latestEpoch(KEYS[5])) and isOlder(ARGV[3], ARGV[4], stored[2], stored[3]) then
   return {'older', stored[2], stored[3]}
 end
-local now = nowMs()
-local since = stored[4] == ARGV[5] and stored[5] or now
 redis.call('HSET', KEYS[2], 'fence', ARGV[2], 'epoch', ARGV[3], 'version', ARGV[4], 'kind', ARGV[5], 'body', ARGV[6],
-  'signature', ARGV[7], 'confirmed', now, 'since', since)
+  'signature', ARGV[7], 'confirmed', nowMs())
 redis.call('PEXPIRE', KEYS[2], ARGV[10])
 local number = redis.call('INCR', KEYS[4])
 redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[9], '*', 'topic', ARGV[8], 'epoch', ARGV[3], 'version', ARGV[4], 'number', number)
@@ -117,7 +115,7 @@ return answers
 
 /**
  * KEYS record, fence; ARGV most bytes. Returns "none"; "other" if the key holds another type, an epoch beyond all fencing
- * numbers, or a field that is too long; "large" and the bytes; or "record", then fence, ages in ms, body, signature, epoch, version, kind.
+ * numbers, or a field that is too long; "large" and the bytes; or "record", then fence, age in ms, body, signature, epoch, version, kind.
  */
 export const readScript = script(
   `${common}
@@ -131,18 +129,17 @@ local bytes = redis.call('HSTRLEN', KEYS[1], 'body')
 if bytes > tonumber(ARGV[1]) then
   return {'large', bytes}
 end
-local stored = redis.call('HMGET', KEYS[1], 'fence', 'confirmed', 'since', 'body', 'signature', 'epoch', 'version', 'kind')
-if not stored[4] then
+local stored = redis.call('HMGET', KEYS[1], 'fence', 'confirmed', 'body', 'signature', 'epoch', 'version', 'kind')
+if not stored[3] then
   return {'none'}
 end
-if tonumber(stored[6] or '') and tonumber(stored[6]) > latestEpoch(KEYS[2]) then
+if tonumber(stored[5] or '') and tonumber(stored[5]) > latestEpoch(KEYS[2]) then
   return {'other'}
 end
-local now = tonumber(nowMs())
-local function ago(ms) return string.format('%.0f', math.max(0, now - (tonumber(ms or '0') or 0))) end
-return {'record', stored[1] or '', ago(stored[2]), ago(stored[3]), stored[4], stored[5] or '', stored[6] or '', stored[7] or '', stored[8] or ''}
+local ago = string.format('%.0f', math.max(0, tonumber(nowMs()) - (tonumber(stored[2] or '0') or 0)))
+return {'record', stored[1] or '', ago, stored[3], stored[4] or '', stored[5] or '', stored[6] or '', stored[7] or ''}
 `,
-  answerOf.buffers(["none", "other", "large", "record"], 9),
+  answerOf.buffers(["none", "other", "large", "record"], 8),
 );
 
 /** KEYS fence, record, …. Returns for each epoch and version (empty without a record), the ms since its confirmation, and 1 if there is no FeatureFlag. */

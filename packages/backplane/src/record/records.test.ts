@@ -130,22 +130,6 @@ describe("Records", () => {
     expect(await records.confirm([version(2)], next)).to.deep.equal([topic]);
   });
 
-  it("keeps the time since which a topic is deleted while that is confirmed, and starts anew with another kind", async () => {
-    const { records, ownerLease } = await replica("a");
-    const lease = await held(ownerLease);
-    await records.write(version(1), lease);
-    await server.command("HSET", "bunting:2:record:demo/flags", "since", "1000");
-    await records.write(version(2), lease);
-    expect((await records.read(topic))?.sinceAgoMs).to.be.greaterThan(1e9);
-    const deleted: TopicRecord = { topic, kind: "deleted", epoch: 1, resourceVersion: "3" };
-    await records.write(deleted, lease);
-    expect((await records.read(topic))?.sinceAgoMs).to.be.lessThan(60_000);
-    await server.command("HSET", "bunting:2:record:demo/flags", "since", "1000");
-    await records.confirm([deleted], lease);
-    await records.write({ ...deleted, resourceVersion: "4" }, lease);
-    expect((await records.read(topic))?.sinceAgoMs).to.be.greaterThan(1e9);
-  });
-
   it("keeps records of names that do not exist for an hour only", async () => {
     const { records, ownerLease } = await replica("a");
     const lease = await held(ownerLease);

@@ -116,7 +116,7 @@ export class Records {
 
   async #decode(topic: TopicKey, { askedMs, answer }: ReadAnswer): Promise<StoredRecord | undefined> {
     const { codec, clock } = this.#options;
-    const [state, fence, confirmedAgo, sinceAgo, body, signature, epoch, version, kind] = answer;
+    const [state, fence, confirmedAgo, body, signature, epoch, version, kind] = answer;
     if (String(state) === "none") return undefined;
     if (String(state) === "other")
       throw new BackplaneError(
@@ -142,7 +142,6 @@ export class Records {
       record,
       fence: Number(fence),
       confirmedAgoMs: Number(confirmedAgo) + clock.monotonicMs() - askedMs,
-      sinceAgoMs: Number(sinceAgo),
     };
   }
 

@@ -5,15 +5,13 @@ import type { RecordPosition } from "./position.js";
  * The state of a topic, as the owner of its watch has read it.
  *
  * - document: the object exists, and this is its document.
- * - deleted: the object was deleted; the document is the last that it had.
+ * - deleted: the object was deleted.
  * - missing: a consistent read found no such object.
  */
 export type TopicRecord = RecordPosition & {
   readonly topic: TopicKey;
   /** Readers that the object's annotation shares it with; absent without any. */
   readonly readers?: readonly string[];
-  /** The owner's policy for deletions; a follower with another policy is configured differently. */
-  readonly deletionPolicy?: "keep" | "empty" | "close";
 } & (
     | {
         readonly kind: "document";
@@ -27,18 +25,7 @@ export type TopicRecord = RecordPosition & {
         /** A newer document, which only some agents are to have yet; absent without one, and in records of earlier releases. */
         readonly trial?: RecordedTrial;
       }
-    | {
-        readonly kind: "deleted";
-        readonly document?: FlagDocument;
-        readonly uid?: string;
-        readonly generation?: number;
-      }
-    | {
-        readonly kind: "missing";
-        readonly document?: undefined;
-        readonly uid?: undefined;
-        readonly generation?: undefined;
-      }
+    | { readonly kind: "deleted" | "missing"; readonly document?: undefined }
   );
 
 /** A version that is pushed progressively. */
@@ -57,6 +44,4 @@ export interface StoredRecord {
   readonly fence: number;
   /** Time since an owner wrote or confirmed the record, in ms. */
   readonly confirmedAgoMs: number;
-  /** Time for which the record has been of this kind: for a deletion, since it was reported. */
-  readonly sinceAgoMs: number;
 }

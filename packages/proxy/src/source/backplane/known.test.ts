@@ -3,12 +3,7 @@ import type { StoredRecord } from "@bunting/backplane";
 import { knownOf, storedRecordOf, type Known } from "./known.js";
 
 describe("the state of a topic in Redis", () => {
-  const stored = (record: StoredRecord["record"]): StoredRecord => ({
-    record,
-    fence: 1,
-    confirmedAgoMs: 0,
-    sinceAgoMs: 0,
-  });
+  const stored = (record: StoredRecord["record"]): StoredRecord => ({ record, fence: 1, confirmedAgoMs: 0 });
   const known = (readers?: ReadonlySet<string>): Known => ({
     kind: "document",
     document: { flags: {} },

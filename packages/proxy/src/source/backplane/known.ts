@@ -99,16 +99,16 @@ export function isMadeUp({ epoch }: RecordPosition, fence: number): boolean {
 }
 
 export function knownOf({ record }: StoredRecord, noticedMs: number): Known {
-  const { kind, epoch, resourceVersion, uid, generation, readers } = record;
+  const { epoch, resourceVersion, readers } = record;
   const at = { epoch, resourceVersion };
-  if (kind !== "document") return { ...at, kind, version: { noticedMs } };
+  if (record.kind !== "document") return { ...at, kind: record.kind, version: { noticedMs } };
+  const { kind, document, history, provider, uid, generation } = record;
   const version: SourceVersion = {
     ...{ noticedMs, resourceVersion, ...identityOf(uid, generation) },
     // Without a list, as from earlier releases, this replica's own watch says whom it is shared with.
     ...(readers === undefined ? {} : { readers: new Set(readers) }),
     ...(record.trial === undefined ? {} : { trial: record.trial }),
   };
-  const { document, history, provider } = record;
   return { ...at, kind, document, version, history, provider };
 }
 

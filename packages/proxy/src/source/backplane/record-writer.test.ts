@@ -166,7 +166,7 @@ describe("RecordWriter", () => {
   it("writes once what it places after an older record that it has read, as at a take-over", async () => {
     const { writer, written, redis, change, answer } = useWriter();
     const record = { topic: key, kind: "missing", epoch: 3, resourceVersion: "1" } as const;
-    redis.stored = { record, fence: 3, confirmedAgoMs: 0, sinceAgoMs: 0 };
+    redis.stored = { record, fence: 3, confirmedAgoMs: 0 };
     change("2");
     await answer("2");
     await writer.settled();

@@ -46,7 +46,7 @@ function followed(resourceVersion: string, lease?: Lease) {
 function stored(epoch: number, resourceVersion: string, confirmedAgoMs = 0): StoredRecord {
   const document = documentOf(resourceVersion);
   const record = { topic: key, kind: "document", epoch, resourceVersion, document } as const;
-  return { record, fence: epoch, confirmedAgoMs, sinceAgoMs: confirmedAgoMs };
+  return { record, fence: epoch, confirmedAgoMs };
 }
 
 describe("ReplicatedTopic", () => {
