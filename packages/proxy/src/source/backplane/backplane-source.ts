@@ -6,24 +6,18 @@ import { WrappingSource } from "../wrapping-source.js";
 import type { BackplaneSourceOptions } from "./backplane-source-options.js";
 import type { ReplicatedTopics } from "./replicated-topics.js";
 
-interface Early {
-  readonly sink: SourceSink;
-  readonly signal: AbortSignal;
-  readonly peer: unknown;
-}
-
 /** Shares another source among replicas through Redis: one of them watches for all, and the others follow it. */
 export class BackplaneSource extends WrappingSource {
   readonly #options: BackplaneSourceOptions;
   readonly #synced = new Synced();
-  /** Watches that were asked for before the client of Redis was loaded. */
-  readonly #early = new Map<TopicKey, Early>();
-  readonly #earlyRefreshes = new Set<(topics: ReplicatedTopics) => void>();
-  #topics: ReplicatedTopics | undefined;
+  /** Settles once the client of Redis is loaded: what is asked for before waits until then. */
+  readonly #topics: Promise<ReplicatedTopics>;
+  #loaded: (topics: ReplicatedTopics) => void = () => undefined;
 
   constructor(options: BackplaneSourceOptions) {
     super(options.source);
     this.#options = options;
+    this.#topics = new Promise((resolve) => (this.#loaded = resolve));
     options.source.onSynced(() => this.#synced.reached());
   }
 
@@ -40,12 +34,7 @@ export class BackplaneSource extends WrappingSource {
     // Imported here because no other source needs the client of Redis.
     const { ReplicatedTopics } = await import("./replicated-topics.js");
     const topics = new ReplicatedTopics({ ...this.#options, onReached: () => this.#synced.reached() });
-    this.#topics = topics;
-    for (const [topic, { sink, signal: leaving, peer }] of this.#early)
-      topics.watch(topic, sink, leaving, peer);
-    this.#early.clear();
-    for (const begin of this.#earlyRefreshes) begin(topics);
-    this.#earlyRefreshes.clear();
+    this.#loaded(topics);
     // The source runs until the lease was given back; a failure of the source ends both.
     const ended = new AbortController();
     const source = super.run(signal).finally(() => ended.abort());
@@ -53,35 +42,23 @@ export class BackplaneSource extends WrappingSource {
   }
 
   override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
-    if (signal.aborted) return;
-    if (this.#topics !== undefined) {
-      this.#topics.watch(topic, sink, signal, peer);
-      return;
-    }
-    const early = { sink, signal, peer };
-    this.#early.set(topic, early);
-    const leave = (): void => {
-      if (this.#early.get(topic) === early) this.#early.delete(topic);
-    };
-    signal.addEventListener("abort", leave, { once: true });
+    void this.#topics.then((topics) => topics.watch(topic, sink, signal, peer));
   }
 
   override refresh(topic: TopicKey, done: () => void, peer?: unknown): () => void {
-    let cancel = (): void => undefined;
-    const begin = (topics: ReplicatedTopics): void => {
-      cancel = topics.refresh(topic, done, peer);
-    };
-    if (this.#topics === undefined) this.#earlyRefreshes.add(begin);
-    else begin(this.#topics);
-    return () => {
-      this.#earlyRefreshes.delete(begin);
-      cancel();
-    };
+    let isCancelled = false;
+    let cancel = (): void => void (isCancelled = true);
+    void this.#topics.then((topics) => {
+      if (!isCancelled) cancel = topics.refresh(topic, done, peer);
+    });
+    return () => cancel();
   }
 
   /** A followed topic is told again from its record in Redis: the source below does not watch it. */
   override offerAgain(topic: TopicKey, done: () => void): void {
-    if (this.#topics?.offerAgain(topic) === true) done();
-    else super.offerAgain(topic, done);
+    void this.#topics.then((topics) => {
+      if (topics.offerAgain(topic)) done();
+      else super.offerAgain(topic, done);
+    });
   }
 }
