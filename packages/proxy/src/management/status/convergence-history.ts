@@ -2,33 +2,28 @@ import type { ConvergenceSection } from "./status-view.js";
 
 const stepMs = 5_000;
 const steps = 120;
-/** Order of the columns below. */
-const columns = ["published", "halfMs", "mostMs", "allMs", "late"] as const;
-type Column = (typeof columns)[number];
-const offsets = Object.fromEntries(columns.map((name, index) => [name, index * steps])) as Record<
-  Column,
-  number
->;
+type Column = "halfMs" | "mostMs" | "allMs";
 const columnOfShare = new Map<number, Column>([
   [0.5, "halfMs"],
   [0.99, "mostMs"],
   [1, "allMs"],
 ]);
+/** What a step holds before anything is recorded in it; -1 means that no version came so far. */
+const empty = { published: 0, halfMs: -1, mostMs: -1, allMs: -1, late: 0 };
+type Step = typeof empty;
 
 /**
- * How fast versions reached their subscribers in the last ten minutes, in steps of five seconds: 2.4 KB, whatever happens, and nothing is
- * allocated by what is recorded. A step keeps the slowest version and the most late subscribers.
+ * How fast versions reached their subscribers in the last ten minutes, in steps of five seconds: one small object each, whatever happens.
+ * A step keeps the slowest version and the most late subscribers.
  */
 export class ConvergenceHistory {
   readonly #nowMs: () => number;
-  readonly #values = new Float32Array(columns.length * steps);
-  /** The number of the newest step since the epoch. */
-  #step: number;
+  /** Steps in which something was recorded, oldest first, by their number since the epoch. */
+  readonly #steps = new Map<number, Step>();
 
   /** @param nowMs ms since the epoch; it does not go backwards */
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
-    this.#step = Math.floor(nowMs() / stepMs);
   }
 
   /** Interval at which the number of late subscribers should be recorded. */
@@ -38,57 +33,49 @@ export class ConvergenceHistory {
 
   /** A version was published. */
   published(): void {
-    const at = this.#at("published");
-    this.#values[at] = (this.#values[at] ?? 0) + 1;
+    this.#current().published++;
   }
 
   /** This share of its subscribers had a version after so many ms. */
   converged(share: number, ms: number): void {
+    const step = this.#current();
     const column = columnOfShare.get(share);
-    // 0 means that there was none.
-    if (column !== undefined) this.#raise(column, Math.max(ms, 0.1));
+    if (column !== undefined) step[column] = Math.max(step[column], ms);
   }
 
   /** So many subscribers are late now. */
   late(subscribers: number): void {
-    this.#raise("late", subscribers);
+    const step = this.#current();
+    step.late = Math.max(step.late, subscribers);
   }
 
   read(): ConvergenceSection {
-    this.#advance();
-    const column = (name: Column): number[] =>
-      Array.from(
-        { length: steps },
-        (_, index) => this.#values[offsets[name] + ((this.#step + 1 + index) % steps)] ?? 0,
-      );
-    const times = (name: Column): number[] =>
-      column(name).map((ms) => (ms === 0 ? -1 : Math.round(ms * 10) / 10));
+    const last = this.#number;
+    const shown = Array.from({ length: steps }, (_, at) => this.#steps.get(last + 1 - steps + at) ?? empty);
+    const times = (name: Column): number[] => shown.map((step) => Math.round(step[name] * 10) / 10);
     return {
       stepMs,
-      lastStepMs: this.#step * stepMs,
-      published: column("published"),
+      lastStepMs: last * stepMs,
+      published: shown.map(({ published }) => published),
       halfMs: times("halfMs"),
       mostMs: times("mostMs"),
       allMs: times("allMs"),
-      late: column("late"),
+      late: shown.map(({ late }) => late),
     };
   }
 
-  #raise(column: Column, value: number): void {
-    const at = this.#at(column);
-    if (value > (this.#values[at] ?? 0)) this.#values[at] = value;
+  get #number(): number {
+    return Math.floor(this.#nowMs() / stepMs);
   }
 
-  #at(column: Column): number {
-    this.#advance();
-    return offsets[column] + (this.#step % steps);
-  }
-
-  /** Clears the steps that have begun since. */
-  #advance(): void {
-    const step = Math.floor(this.#nowMs() / stepMs);
-    for (let next = Math.max(this.#step + 1, step - steps + 1); next <= step; next++)
-      for (const name of columns) this.#values[offsets[name] + (next % steps)] = 0;
-    this.#step = Math.max(this.#step, step);
+  #current(): Step {
+    const number = this.#number;
+    let step = this.#steps.get(number);
+    if (step === undefined) {
+      step = { ...empty };
+      this.#steps.set(number, step);
+      for (const old of this.#steps.keys()) if (old <= number - steps) this.#steps.delete(old);
+    }
+    return step;
   }
 }
