@@ -39,13 +39,13 @@ export type { ConsistentRead, ReflectorHandler, ReflectorMetrics } from "./refle
 export type { Reflector } from "./reflector/reflector.js";
 export { compareResourceVersions } from "./reflector/resource-version.js";
 export type { ObjectEvent } from "./reflector/watch-event.js";
-export type { KubeClient } from "./rest/kube-client.js";
 export { readPages } from "./rest/read-pages.js";
 export { unlessNotFound } from "./rest/unless-not-found.js";
 export type { KubeObject, ObjectMeta, ResourceScope, ResourceType } from "./rest/resource.js";
 export {
   RestClient,
   type ApplyOptions,
+  type KubeClient,
   type ObjectList,
   type ObjectScope,
   type RawRequest,

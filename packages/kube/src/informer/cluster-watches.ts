@@ -6,9 +6,8 @@ import { WatchAdmission, type WatchRequest } from "../reflector/watch-admission.
 import type { ReflectorMetrics } from "../reflector/reflector-handler.js";
 import { Reflector, type ReflectorOptions, type ReflectorShared } from "../reflector/reflector.js";
 import { WatchListSupport } from "../reflector/watch-list-support.js";
-import type { KubeClient } from "../rest/kube-client.js";
 import type { KubeObject, ResourceScope, ResourceType } from "../rest/resource.js";
-import type { RestClient } from "../rest/rest-client.js";
+import type { KubeClient, RestClient } from "../rest/rest-client.js";
 import { Informer, type InformerOptions } from "./informer.js";
 import { JoinedReads } from "./joined-reads.js";
 import { PolledObjects } from "./polled-objects.js";

@@ -1,6 +1,6 @@
 import { KubeError } from "../kube-error.js";
-import type { KubeClient, ListPage } from "../rest/kube-client.js";
-import type { KubeObject, ResourceScope } from "../rest/resource.js";
+import type { KubeClient } from "../rest/rest-client.js";
+import type { KubeObject, ListPage, ResourceScope } from "../rest/resource.js";
 import type { Epoch, Epochs, ReadStart } from "./epochs.js";
 import type { ConsistentRead } from "./reflector-handler.js";
 import { isResourceVersion } from "./resource-version.js";

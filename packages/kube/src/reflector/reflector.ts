@@ -1,6 +1,6 @@
 import { Backoff, sleep, type Runnable, type Context } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
-import type { KubeClient } from "../rest/kube-client.js";
+import type { KubeClient } from "../rest/rest-client.js";
 import type { ResourceScope } from "../rest/resource.js";
 import type { WatchPriority } from "../watch-priority.js";
 import type { Epochs } from "./epochs.js";

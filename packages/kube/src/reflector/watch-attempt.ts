@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Context } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
-import type { KubeClient } from "../rest/kube-client.js";
+import type { KubeClient } from "../rest/rest-client.js";
 import { maxItemBytes, type ResourceScope } from "../rest/resource.js";
 import { endRead, listInto } from "./consistent-list.js";
 import type { Epoch, Epochs, ReadStart } from "./epochs.js";

@@ -1,4 +1,4 @@
-import type { Query } from "./kube-client.js";
+import type { Query } from "./resource-path.js";
 import type { KubeObject, ResourceScope } from "./resource.js";
 import type { RestClient } from "./rest-client.js";
 

@@ -1,5 +1,6 @@
-import type { Query } from "./kube-client.js";
 import type { ResourceScope } from "./resource.js";
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** The path of all objects in the scope; the scope's name is ignored. */
 export function collectionPath({ type, namespace }: ResourceScope): string {

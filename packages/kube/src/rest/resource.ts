@@ -25,6 +25,16 @@ export interface ResourceScope {
   readonly isMetadataOnly?: boolean;
 }
 
+/** One page of a LIST, without its objects. */
+export interface ListPage {
+  readonly resourceVersion: string;
+  /** Set while there are more pages. */
+  readonly continueToken: string | undefined;
+  /** Number of objects, and the bytes of their JSON. */
+  readonly items: number;
+  readonly bytes: number;
+}
+
 /** An object as the API server sent it; only the fields that every object has are typed. */
 export interface KubeObject {
   readonly apiVersion?: string;

@@ -276,7 +276,6 @@ describe("RestClient", () => {
     };
     const json = "application/json";
     await check(client.get(scope, signal), "GET", `${collection}/a`);
-    await check(client.get(scope, signal, { subresource: "status" }), "GET", `${collection}/a/status`);
     await check(
       client.create(scope, object, signal, { query: { dryRun: "All" } }),
       "POST",

@@ -5,11 +5,10 @@ import { KubeError } from "../kube-error.js";
 import { abortedError } from "../transport/foreign-error.js";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../transport/kube-transport.js";
 import type { WatchPriority } from "../watch-priority.js";
-import type { KubeClient, ListPage, Query } from "./kube-client.js";
 import { ListSplitter } from "./list-splitter.js";
 import { chunksOf, readBeginning, readResponseBody } from "./read-body.js";
-import { maxItemBytes, type KubeObject, type ResourceScope } from "./resource.js";
-import { collectionPath, objectPath, queryOf, selecting } from "./resource-path.js";
+import { maxItemBytes, type KubeObject, type ListPage, type ResourceScope } from "./resource.js";
+import { collectionPath, objectPath, queryOf, selecting, type Query } from "./resource-path.js";
 import { maxErrorBytes, statusError } from "./status-error.js";
 
 /** One page of a LIST. */
@@ -33,7 +32,7 @@ export interface ApplyOptions {
 export interface WriteOptions {
   readonly query?: Query;
   /** `status`, `scale`, … */
-  readonly subresource?: string;
+  readonly subresource?: string | undefined;
 }
 
 export interface RawRequest {
@@ -56,6 +55,9 @@ export interface RestClientOptions {
   readonly refusedAdvice?: RefusedAdvice | undefined;
 }
 
+/** The part of the client that reflectors and the proxy need. */
+export type KubeClient = Pick<RestClient, "readPage" | "watch" | "isAllowed">;
+
 /** An object list may have any number of bytes (`readPage`); other answers are short. */
 const maxAnswerBytes = 16 * 1024 * 1024;
 /** Besides its items a list has its metadata, in which the continue token is the longest. */
@@ -76,7 +78,7 @@ const reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
  * A client of the Kubernetes API that speaks raw JSON: objects keep all their fields, unknown ones included. Methods
  * throw only KubeError. The client retries nothing beyond what the transport retries; backoff is up to the caller.
  */
-export class RestClient implements KubeClient {
+export class RestClient {
   readonly #transport: KubeTransport;
   readonly #calls: Semaphore;
   readonly #clock: Clock;
@@ -96,6 +98,11 @@ export class RestClient implements KubeClient {
     return { resourceVersion: page.resourceVersion, continueToken: page.continueToken, items };
   }
 
+  /**
+   * Reads one page. `query` carries resourceVersion, limit, continue and so on; the scope's name becomes a
+   * fieldSelector. Each object is passed on as soon as it has arrived, even if the rest fails: no page is in memory
+   * as a whole, and other work goes on in between.
+   */
   async readPage(
     scope: ResourceScope,
     query: Query,
@@ -138,6 +145,13 @@ export class RestClient implements KubeClient {
     });
   }
 
+  /**
+   * Opens a watch. Resolves with the body once the API server has answered 200: one JSON object per line,
+   * `{"type", "object"}`. The caller must read the body to the end or destroy it. Speculative watches do not share
+   * a connection with normal ones, as far as possible.
+   *
+   * @param priority `normal` if absent
+   */
   async watch(
     scope: ResourceScope,
     query: Query,
@@ -153,6 +167,7 @@ export class RestClient implements KubeClient {
     return response.body;
   }
 
+  /** Asks by SelfSubjectAccessReview whether our own token may do this. */
   async isAllowed(verb: string, scope: ResourceScope, signal: AbortSignal): Promise<boolean> {
     const { type, namespace, name } = scope;
     const resourceAttributes = {
@@ -172,9 +187,8 @@ export class RestClient implements KubeClient {
     return (answer as { status?: { allowed?: unknown } }).status?.allowed === true;
   }
 
-  /** Reads one object, or one of its subresources. */
-  async get(scope: ObjectScope, signal: AbortSignal, options: WriteOptions = {}): Promise<KubeObject> {
-    return this.#object("GET", scope, undefined, signal, options);
+  async get(scope: ObjectScope, signal: AbortSignal): Promise<KubeObject> {
+    return this.#object("GET", scope, undefined, signal, {});
   }
 
   async create(
@@ -200,13 +214,7 @@ export class RestClient implements KubeClient {
   ): Promise<KubeObject> {
     const { fieldManager, force, dryRun, subresource } = options;
     const query = { fieldManager, force, ...(dryRun === true ? { dryRun: "All" } : {}) };
-    return this.patch(
-      scope,
-      "apply",
-      object,
-      signal,
-      subresource === undefined ? { query } : { query, subresource },
-    );
+    return this.patch(scope, "apply", object, signal, { query, subresource });
   }
 
   async patch(

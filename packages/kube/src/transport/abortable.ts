@@ -1,16 +1,10 @@
+import { unlessAborted } from "@bunting/runtime";
 import { abortedError } from "./foreign-error.js";
 
 /** Settles as the promise does, or rejects with ABORTED as soon as the signal aborts; the promise's result is then dropped. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort = (): void => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(abortedError(signal.reason));
-    if (signal.aborted) onAbort();
-    else signal.addEventListener("abort", onAbort, { once: true });
-  });
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+  const settled = promise.then((value) => ({ value }));
+  const result = await unlessAborted(settled, signal);
+  if (result === undefined) throw abortedError(signal.reason);
+  return result.value;
 }
