@@ -3,7 +3,6 @@ import type { TopicKey } from "@bunting/protocol";
 import { ProxyError } from "../../proxy-error.js";
 import type { SourceSink } from "../flag-source.js";
 import { OwnerConfirmation } from "./owner-confirmation.js";
-import { holdRefresh } from "./hold-refresh.js";
 import { InnerWatch } from "./inner-watch.js";
 import { isMadeUp, knownOf, type Known, type WatchReport } from "./known.js";
 import { LocalSink } from "./local-sink.js";
@@ -156,15 +155,25 @@ export class ReplicatedTopic implements FollowedTopic {
   refresh(done: () => void, peer: unknown): () => void {
     this.#refreshes++;
     this.settle();
-    return holdRefresh({
-      start: (finish) => this.#shared.source.refresh?.(this.key, finish, peer),
-      released: () => {
-        this.#refreshes--;
-        this.settle();
-        this.#shared.events.onRead(this);
-      },
-      done,
-    });
+    let isOver = false;
+    const end = (): boolean => {
+      if (isOver) return false;
+      isOver = true;
+      this.#refreshes--;
+      this.settle();
+      this.#shared.events.onRead(this);
+      return true;
+    };
+    const finish = (): void => {
+      if (end()) done();
+    };
+    const cancel = this.#shared.source.refresh?.(this.key, finish, peer);
+    // A source that can't read again knows all there is.
+    if (cancel === undefined) queueMicrotask(finish);
+    return () => {
+      cancel?.();
+      end();
+    };
   }
 
   /** Redis has no usable record: `#newest` begins an epoch, so that followers with older epochs accept it. */
