@@ -163,7 +163,7 @@ export class ReplicatedTopics {
     };
     this.#topics = new TopicTable({
       create: (key) => new ReplicatedTopic(key, shared),
-      onForgotten: (key) => this.#refreshes.forget(key),
+      onForgotten: (topic) => this.#refreshes.drop(topic),
     });
     this.#ownership = new Ownership({
       ...{ topics: this.#topics, usesRedis, keeper: this.#keeper, context },
@@ -195,7 +195,7 @@ export class ReplicatedTopics {
     const topic = this.#topics.find(key);
     if (topic === undefined) return () => undefined;
     const isOwn = topic.isWatched || !this.#redisHealth.usesRedis;
-    return isOwn ? topic.refresh(done, peer) : this.#refreshes.refresh(topic, done);
+    return isOwn ? topic.refresh(done, peer) : this.#refreshes.claim(topic, peer, done);
   }
 
   /** False if the topic is watched here, or nobody has subscribed to it. */
@@ -218,7 +218,7 @@ export class ReplicatedTopics {
       this.#redisHealth.stop();
       this.#topics.clear();
       closing.abort();
-      await connected;
+      await Promise.all([connected, this.#refreshes.stop()]);
     }
   }
 

@@ -25,7 +25,7 @@ function useTable(maxTopics: number) {
           onRead: (topic) => table.forgetIdle(topic),
         },
       }),
-    onForgotten: (key) => void forgotten.push(key),
+    onForgotten: ({ key }) => void forgotten.push(key),
     maxTopics,
   });
   return { table, forgotten, source };

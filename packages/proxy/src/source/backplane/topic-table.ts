@@ -5,7 +5,7 @@ import type { ReplicatedTopic } from "./replicated-topic.js";
 
 export interface TopicTableOptions {
   readonly create: (key: TopicKey) => ReplicatedTopic;
-  readonly onForgotten: (key: TopicKey) => void;
+  readonly onForgotten: (topic: ReplicatedTopic) => void;
   /** Limit of topics, above which none is taken on for other replicas. Default: as many as Redis lists; lower in tests. */
   readonly maxTopics?: number;
 }
@@ -77,7 +77,7 @@ export class TopicTable implements Iterable<ReplicatedTopic> {
     if (!topic.isIdle || this.#topics.get(topic.key) !== topic) return;
     topic.close();
     this.#topics.delete(topic.key);
-    this.#options.onForgotten(topic.key);
+    this.#options.onForgotten(topic);
   }
 
   clear(): void {
