@@ -1,6 +1,7 @@
 import type { TopicKey } from "@bunting/protocol";
 import { RateLimitedLog, type Context, type DocumentRoom } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
+import { keepUntil } from "../keep-until.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
 import { WrappingSource } from "../wrapping-source.js";
@@ -71,9 +72,8 @@ export class CachedSource extends WrappingSource {
       onServed: (served, reason) => this.#served(served, reason),
       onConfirmed: () => this.#confirmed(),
     });
-    this.#topics.set(topic, cached);
+    keepUntil(signal, this.#topics, [topic, cached], () => cached.close());
     cached.open();
-    signal.addEventListener("abort", () => this.#close(topic, cached), { once: true });
     this.source.watch(topic, cached, signal, peer);
   }
 
@@ -89,11 +89,6 @@ export class CachedSource extends WrappingSource {
     const offered = this.#topics.get(topic)?.offerAgain();
     if (offered === undefined) super.offerAgain(topic, done);
     else void offered.then(() => super.offerAgain(topic, done));
-  }
-
-  #close(topic: TopicKey, cached: CachedTopic): void {
-    cached.close();
-    if (this.#topics.get(topic) === cached) this.#topics.delete(topic);
   }
 
   #served(topic: TopicKey, reason: Error): void {

@@ -2,6 +2,7 @@ import { basename, dirname } from "node:path";
 import type { TopicKey } from "@bunting/protocol";
 import { aborted, untilAny } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
+import { keepUntil } from "../keep-until.js";
 import { filePathOf } from "../selector.js";
 import { DirectorySource, type DirectorySourceOptions } from "./directory-source.js";
 
@@ -45,11 +46,7 @@ export class FileSelectorSource implements FlagSource {
       path: dirname(path),
       only: { fileName: basename(path), topic },
     });
-    this.#sources.set(topic, source);
-    const forget = (): void => {
-      if (this.#sources.get(topic) === source) this.#sources.delete(topic);
-    };
-    signal.addEventListener("abort", forget, { once: true });
+    keepUntil(signal, this.#sources, [topic, source]);
     source.watch(topic, sink, signal);
     const start = (whole: AbortSignal): void => {
       const running = untilAny([whole, signal], (until) => source.run(until)).finally(() =>

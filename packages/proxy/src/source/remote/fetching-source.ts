@@ -4,6 +4,7 @@ import { RemoteFetch, type RemoteState, type RemoteStateName, type RemoteSink } 
 import { RateLimitedLog, untilAny, type Context, type Clock } from "@bunting/runtime";
 import { ProxyError } from "../../proxy-error.js";
 import type { FlagSource, SourceSink } from "../flag-source.js";
+import { keepUntil } from "../keep-until.js";
 import { WrappingSource } from "../wrapping-source.js";
 import { FairPlaces } from "./fair-places.js";
 import { featureFlagOf, isRemoteKey, remoteKeyOf } from "./remote-key.js";
@@ -139,16 +140,10 @@ export class FetchingSource extends WrappingSource {
     const topic = featureFlagOf(key);
     if (topic === undefined) return;
     const watched: Watched = { topic, namespace: topic.slice(0, topic.indexOf("/")), sink, signal };
-    this.#watched.set(key, watched);
-    signal.addEventListener(
-      "abort",
-      () => {
-        this.#end(watched);
-        if (this.#watched.get(key) === watched) this.#watched.delete(key);
-        this.#beginWaiting();
-      },
-      { once: true },
-    );
+    keepUntil(signal, this.#watched, [key, watched], () => {
+      this.#end(watched);
+      this.#beginWaiting();
+    });
     // Sinks are never called from within `watch`.
     queueMicrotask(() => {
       if (signal.aborted) return;

@@ -2,6 +2,7 @@ import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
 import { cut, FairTurns, RateLimitedLog, type Context } from "@bunting/runtime";
 import type { FlagSource, SourceSink } from "../flag-source.js";
+import { keepUntil } from "../keep-until.js";
 import { WrappingSource } from "../wrapping-source.js";
 import type { FetchingSource } from "./fetching-source.js";
 import { MergedTopic } from "./merged-topic.js";
@@ -53,15 +54,7 @@ export class RemoteSource extends WrappingSource {
       merges: { language, prepare, turns: this.#turns, onRemarks },
       clock: context.clock,
     });
-    this.#topics.set(topic, merged);
-    signal.addEventListener(
-      "abort",
-      () => {
-        merged.close();
-        if (this.#topics.get(topic) === merged) this.#topics.delete(topic);
-      },
-      { once: true },
-    );
+    keepUntil(signal, this.#topics, [topic, merged], () => merged.close());
     this.source.watch(topic, merged, signal, peer);
   }
 

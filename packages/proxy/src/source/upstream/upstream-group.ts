@@ -2,6 +2,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { aborted, untilAny, type Clock } from "@bunting/runtime";
 import { ClaimedReads } from "../claimed-reads.js";
 import type { SourceSink } from "../flag-source.js";
+import { keepUntil } from "../keep-until.js";
 import type { DocumentCapacity } from "./document-reader.js";
 import type { UpstreamConfig } from "./upstream-config.js";
 import type { UpstreamLink } from "./upstream-link.js";
@@ -89,16 +90,8 @@ export class UpstreamGroup {
   watch(key: TopicKey, sink: SourceSink, signal: AbortSignal): void {
     const topic = new UpstreamTopic(key.slice(this.prefix.length), sink, this.#clock, this.#documents);
     const watched: Watched = { topic, link: undefined };
-    this.#topics.set(key, watched);
+    keepUntil(signal, this.#topics, [key, watched], () => this.#remove(watched));
     this.#place(watched);
-    signal.addEventListener(
-      "abort",
-      () => {
-        if (this.#topics.get(key) === watched) this.#topics.delete(key);
-        this.#remove(watched);
-      },
-      { once: true },
-    );
   }
 
   refresh(key: TopicKey, done: () => void, peer: unknown): () => void {
