@@ -39,6 +39,18 @@ export class FanOut {
     if (!this.#isStepping) this.#step();
   }
 
+  /** Begins a pass that does the same with each item. */
+  each<Item>(items: readonly Item[], act: (item: Item) => void): void {
+    if (items.length === 0) return;
+    const walk = items.values();
+    const step = (): boolean => {
+      const { done, value } = walk.next();
+      if (done !== true) act(value);
+      return done !== true;
+    };
+    this.begin({ step });
+  }
+
   /** Does the work, which may begin passes, and no step before the work has ended. */
   hold(work: () => void): void {
     const wasStepping = this.#isStepping;

@@ -167,15 +167,7 @@ export class StagedTopic implements SourceSink {
   #place(subscriptions: readonly Subscription[], isAtOnce = false): void {
     const elsewhere = subscriptions.filter((one) => this.#belongsElsewhere(one));
     if (isAtOnce) for (const one of elsewhere) this.#settle(one);
-    if (isAtOnce || elsewhere.length === 0) return;
-    let index = 0;
-    this.#options.fanOut.begin({
-      step: () => {
-        const next = elsewhere[index++];
-        if (next !== undefined) this.#settle(next);
-        return next !== undefined;
-      },
-    });
+    else this.#options.fanOut.each(elsewhere, (one) => this.#settle(one));
   }
 
   /** Moves it, unless others have moved it meanwhile, or ended it. */

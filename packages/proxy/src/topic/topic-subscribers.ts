@@ -92,10 +92,8 @@ export class TopicSubscribers implements Pass {
 
   /** Wakes those who are told of it, because the source has become stale or fresh. */
   wakeForFreshness(): void {
-    this.#inSteps(
-      Array.from(this.all, ({ subscriber }) => subscriber).filter(({ readsFreshness }) => readsFreshness),
-      (subscriber) => subscriber.wake(),
-    );
+    const told = Array.from(this.all).filter(({ subscriber }) => subscriber.readsFreshness);
+    this.#options.fanOut.each(told, ({ subscriber }) => subscriber.wake());
   }
 
   /** Wakes all for a new snapshot, and measures how long it takes to reach them. */
@@ -124,22 +122,7 @@ export class TopicSubscribers implements Pass {
       one.detach();
       this.delete(one, isBehind);
     }
-    this.#inSteps(
-      refused.map(({ subscriber }) => subscriber),
-      (subscriber) => subscriber.refuse(error),
-    );
-  }
-
-  #inSteps(subscribers: readonly Subscriber[], tell: (subscriber: Subscriber) => void): void {
-    if (subscribers.length === 0) return;
-    let index = 0;
-    this.#options.fanOut.begin({
-      step: () => {
-        const subscriber = subscribers[index++];
-        if (subscriber !== undefined) tell(subscriber);
-        return subscriber !== undefined;
-      },
-    });
+    this.#options.fanOut.each(refused, ({ subscriber }) => subscriber.refuse(error));
   }
 
   #release({ subscriber: { connection } }: Subscription): void {
