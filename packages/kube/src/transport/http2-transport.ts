@@ -51,8 +51,8 @@ export class Http2Transport implements KubeTransport, Runnable {
     this.#credentials = credentials;
     this.#context = context;
     this.#pools = {
-      watch: new SessionPool("watch", open, context),
-      call: new SessionPool("call", open, context),
+      watch: new SessionPool(open, context),
+      call: new SessionPool(open, context),
     };
     this.#http1 = new Http1Engine(server, dial, context);
     this.#resets = new StreamResets(context.clock);

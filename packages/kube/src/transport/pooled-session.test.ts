@@ -31,7 +31,7 @@ describe("PooledSession", () => {
       expect(freed).to.equal(1);
       expect(stream?.destroyed).to.equal(false);
     } finally {
-      session?.destroy("shutdown");
+      session?.destroy();
       await server.stop();
     }
   });

@@ -9,7 +9,7 @@ import type { TLSSocket } from "node:tls";
 import { KubeError } from "../kube-error.js";
 import type { WatchPriority } from "../watch-priority.js";
 import { SessionWatchdog } from "./session-watchdog.js";
-import type { SessionEnd, TransportContext } from "./transport-options.js";
+import type { TransportContext } from "./transport-options.js";
 
 /** The default limit of API servers, and as many watches as one broken connection should take down. */
 const maxStreams = 100;
@@ -31,11 +31,11 @@ export class PooledSession {
   readonly #socket: TLSSocket;
   readonly #watchdog: SessionWatchdog;
   readonly #slots = new Set<SessionSlot>();
-  #end: SessionEnd | undefined;
+  #isEnding = false;
   /** Set by the pool. Called when a slot is free. */
   onRoom: () => void = () => undefined;
   /** Set by the pool. Called when the session has closed. */
-  onClose: (reason: SessionEnd) => void = () => undefined;
+  onClose: () => void = () => undefined;
 
   constructor(session: ClientHttp2Session, socket: TLSSocket, context: TransportContext) {
     this.#session = session;
@@ -45,8 +45,8 @@ export class PooledSession {
         session,
         bytesRead: () => socket.bytesRead,
         streams: () => this.#slots.size,
-        onIdle: () => this.destroy("idle"),
-        onSilent: () => this.destroy("silent", lost(`${context.server} did not answer a PING`)),
+        onIdle: () => this.destroy(),
+        onSilent: () => this.destroy(lost(`${context.server} did not answer a PING`)),
       },
       context,
     );
@@ -55,17 +55,17 @@ export class PooledSession {
   start(): void {
     this.#session
       // Open streams continue until they end; node refuses new ones.
-      .on("goaway", () => (this.#end ??= "goaway"))
-      .on("error", () => (this.#end ??= "lost"));
+      .on("goaway", () => (this.#isEnding = true))
+      .on("error", () => (this.#isEnding = true));
     this.#socket.once("close", () => {
       this.#watchdog.stop();
-      this.onClose(this.#end ?? "lost");
+      this.onClose();
     });
     this.#watchdog.start();
   }
 
   get isUsable(): boolean {
-    return this.#end === undefined && !this.#session.closed && !this.#session.destroyed;
+    return !this.#isEnding && !this.#session.closed && !this.#session.destroyed;
   }
 
   get hasRoom(): boolean {
@@ -113,7 +113,7 @@ export class PooledSession {
   }
 
   #giveBack(slot: SessionSlot): void {
-    this.#end ??= "goaway";
+    this.#isEnding = true;
     this.#release(slot);
   }
 
@@ -126,8 +126,8 @@ export class PooledSession {
    * Ends the session and its streams, which fail with this error. Node would keep the socket until the peer has read everything and
    * closed; a peer that is gone never does.
    */
-  destroy(reason: SessionEnd, error?: KubeError): void {
-    this.#end ??= reason;
+  destroy(error?: KubeError): void {
+    this.#isEnding = true;
     this.#session.destroy(error, constants.NGHTTP2_NO_ERROR);
     onNextTurn(() => this.#socket.destroy());
   }

@@ -1,7 +1,6 @@
 import { KubeError } from "../kube-error.js";
 import type { WatchPriority } from "../watch-priority.js";
 import { abortedError } from "./foreign-error.js";
-import type { KubeRequest } from "./kube-transport.js";
 import type { SessionSlot, PooledSession } from "./pooled-session.js";
 import type { TransportContext } from "./transport-options.js";
 
@@ -28,7 +27,6 @@ const maxRoomy = 2;
  *   speculative ones until it is opened again.
  */
 export class SessionPool {
-  readonly #kind: KubeRequest["kind"];
   readonly #open: Open;
   readonly #context: TransportContext;
   readonly #sessions = new Set<PooledSession>();
@@ -37,8 +35,7 @@ export class SessionPool {
   #opening: Promise<void> | undefined;
   #onEmpty: () => void = () => undefined;
 
-  constructor(kind: KubeRequest["kind"], open: Open, context: TransportContext) {
-    this.#kind = kind;
+  constructor(open: Open, context: TransportContext) {
     this.#open = open;
     this.#context = context;
   }
@@ -76,7 +73,7 @@ export class SessionPool {
   async close(): Promise<void> {
     this.#closing.abort();
     for (const waiter of [...this.#waiters]) waiter.fail(abortedError());
-    for (const session of this.#sessions) session.destroy("shutdown", abortedError());
+    for (const session of this.#sessions) session.destroy(abortedError());
     await this.#opening;
     if (this.#sessions.size > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve));
   }
@@ -139,12 +136,10 @@ export class SessionPool {
     if (session.isOver) return;
     this.#sessions.add(session);
     session.onRoom = () => this.#serve();
-    session.onClose = (reason) => {
+    session.onClose = () => {
       this.#sessions.delete(session);
-      this.#context.listener.sessionClosed?.(this.#kind, reason);
       if (this.#sessions.size === 0) this.#onEmpty();
     };
-    this.#context.listener.sessionOpened?.(this.#kind);
-    if (this.#closing.signal.aborted) session.destroy("shutdown", abortedError());
+    if (this.#closing.signal.aborted) session.destroy(abortedError());
   }
 }

@@ -1,5 +1,4 @@
 import { systemClock, type Clock } from "@bunting/runtime";
-import type { KubeRequest } from "./kube-transport.js";
 
 /** The timeouts of the transport; the defaults are client-go's where it has any. */
 export interface TransportTiming {
@@ -21,19 +20,9 @@ export interface TransportTiming {
   readonly idleMs: number;
 }
 
-/** Events of connections, for metrics and logs. Called synchronously; must not throw. */
-export interface TransportListener {
-  sessionOpened?(kind: KubeRequest["kind"]): void;
-  /** `silent`: the server did not answer a PING. */
-  sessionClosed?(kind: KubeRequest["kind"], reason: SessionEnd): void;
-}
-
-export type SessionEnd = "idle" | "goaway" | "lost" | "silent" | "shutdown";
-
 export interface TransportOptions {
   readonly timing?: Partial<TransportTiming>;
   readonly clock?: Clock;
-  readonly listener?: TransportListener;
   /** User agent in the API server's audit log: `bunting-proxy/1.2.3`, to which platform and Node.js are added. */
   readonly program?: string;
 }
@@ -42,16 +31,15 @@ export interface TransportOptions {
 export interface TransportContext {
   readonly timing: TransportTiming;
   readonly clock: Clock;
-  readonly listener: TransportListener;
   readonly userAgent: string;
   /** The server's address, for messages. */
   readonly server: string;
 }
 
 export function transportContext(server: URL, options: TransportOptions): TransportContext {
-  const { timing, clock = systemClock, listener = {}, program = "bunting" } = options;
+  const { timing, clock = systemClock, program = "bunting" } = options;
   const userAgent = `${program} (${platform}) node/${process.versions.node}`;
-  return { server: server.host, clock, listener, userAgent, timing: { ...defaults, ...timing } };
+  return { server: server.host, clock, userAgent, timing: { ...defaults, ...timing } };
 }
 
 /** As Go names it, which the API server's other clients do: linux/amd64. */
