@@ -17,15 +17,10 @@ export interface Heap {
 }
 
 /** Whether there is heap for a document, as readers of documents see it. */
-export interface DocumentRoom {
-  /** May collect garbage, if that might help. */
-  has(bytes: number): boolean;
-  /** Garbage does not count as free. */
-  readonly freeBytes: number;
-}
+export type DocumentRoom = Pick<HeapRoom, "has" | "freeBytes">;
 
 /** Free heap of this process for documents of upstreams and records. V8 ends a process whose heap is full. */
-export class HeapRoom implements DocumentRoom {
+export class HeapRoom {
   readonly #clock: Clock;
   readonly #heap: Heap;
   readonly #reservedShare: number;
