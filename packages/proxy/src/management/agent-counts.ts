@@ -3,8 +3,7 @@ import type { AgentsOfTopic } from "@bunting/protocol";
 import type { Topic } from "../topic/topic.js";
 import { isAbsent } from "../topic/topic-state.js";
 import { trialCounts } from "../topic/trial-counts.js";
-import { remoteViewOf, type RemoteLookup } from "./status/remote-view.js";
-import { refusedDocument } from "./status/topic-rows.js";
+import { refusedDocument, type RemoteViews } from "./status/topic-rows.js";
 
 /**
  * The content of `/status?agents`: of each topic, which version of its FeatureFlag is served, and how many subscribers have it.
@@ -26,7 +25,7 @@ export interface ServedTopic extends AgentsOfTopic {
 export const countsPerPage = 1_000;
 
 /** @param from position of the page, 0 or a `next`; undefined: all topics at once, for operators that know no pages */
-export function agentCounts(topics: Iterable<Topic>, from?: number, remotes?: RemoteLookup): AgentCounts {
+export function agentCounts(topics: Iterable<Topic>, from?: number, remoteOf?: RemoteViews): AgentCounts {
   const [begin, most] = from === undefined ? [0, Infinity] : [from, countsPerPage];
   const page: ServedTopic[] = [];
   let position = 0;
@@ -34,14 +33,14 @@ export function agentCounts(topics: Iterable<Topic>, from?: number, remotes?: Re
     // Topics begin and end between two pages: one that is passed over by that is on the next reading.
     if (position >= begin && !isAbsent(topic.state)) {
       if (page.length === most) return { topics: page, next: position };
-      page.push(agentsOf(topic, remotes));
+      page.push(agentsOf(topic, remoteOf?.(topic.key)));
     }
     position++;
   }
   return { topics: page };
 }
 
-function agentsOf(topic: Topic, remotes: RemoteLookup | undefined): ServedTopic {
+function agentsOf(topic: Topic, remote: RemoteView | undefined): ServedTopic {
   const { key, state, newest, size, convergence, acks } = topic;
   const refused = refusedDocument(topic);
   const trial = trialCounts(topic);
@@ -49,7 +48,6 @@ function agentsOf(topic: Topic, remotes: RemoteLookup | undefined): ServedTopic 
   const tried = trial === undefined ? {} : { trial };
   const subscribers = size + (topic.trial?.size ?? 0);
   const current = newest === undefined ? 0 : size - convergence.behind;
-  const remote = remotes && remoteViewOf(key, remotes);
   return {
     topic: key,
     ...(uid === undefined ? {} : { uid }),

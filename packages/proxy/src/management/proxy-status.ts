@@ -3,7 +3,7 @@ import { sleep, type Runnable } from "@bunting/runtime";
 import { agentCounts } from "./agent-counts.js";
 import { agentsOfAddresses } from "./agents-of-addresses.js";
 import { lateSubscribers } from "./status/late-subscribers.js";
-import { readStatus, remotesOf, searchTopics, timesOf, type StatusParts } from "./status/read-status.js";
+import { readStatus, remoteViews, searchTopics, timesOf, type StatusParts } from "./status/read-status.js";
 import type { StatusAudience } from "./status/status-access.js";
 import { StatusFeed } from "./status/status-feed.js";
 import { statusPage, type StatusReaders } from "./status-page.js";
@@ -22,7 +22,7 @@ export class ProxyStatus implements Runnable {
     this.page = statusPage(
       {
         report: (seesReaders) => statusReport(parts, seesReaders),
-        agents: (from) => agentCounts(parts.topics(), from, remotesOf(parts)),
+        agents: (from) => agentCounts(parts.topics(), from, remoteViews(parts)),
         agentsOf: (addresses) => {
           const followers = parts.subscribers.followers?.() ?? [];
           return agentsOfAddresses({ topics: parts.topics(), followers }, addresses, timesOf(parts));

@@ -1,10 +1,9 @@
 import type { TopicKey, TrialCounts } from "@bunting/protocol";
-import type { RemoteView } from "@bunting/remote";
+import { remoteFlags, remoteView, type RemoteView } from "@bunting/remote";
 import type { BackplaneReport } from "../source/backplane/backplane-metrics.js";
 import type { WatchCounts } from "../source/kubernetes/watch-metrics.js";
 import type { FlagRejection } from "../topic/topic-acks.js";
-import { remoteFlagsOf, remoteViewOf, type RemoteLookup } from "./status/remote-view.js";
-import { remotesOf, timesOf, type StatusParts } from "./status/read-status.js";
+import { timesOf, type StatusParts } from "./status/read-status.js";
 import { lateSubscribers, leftSubscribers } from "./status/late-subscribers.js";
 import { readersByTopic, type StatusReader } from "./status/readers.js";
 import { refusedDocument } from "./status/topic-rows.js";
@@ -99,10 +98,9 @@ export function statusReport(parts: StatusParts, seesReaders: boolean): StatusRe
   const late = (section: LateSection): LateReport =>
     lateReport(section, clocks.fromMonotonic(nowMs), seesReaders);
   const readers = readersByTopic((seesReaders ? subscribers.grants?.() : undefined) ?? []);
-  const remotes = remotesOf(parts);
   const topics = [...parts.topics()].map((topic) => ({
     ...topicReport(topic, nowMs),
-    ...remoteReport(topic.key, remotes),
+    ...remoteReport(topic.key, parts),
     ...readersReport(readers.get(topic.key)),
   }));
   topics.sort((a, b) => (a.topic < b.topic ? -1 : 1));
@@ -174,10 +172,11 @@ function topicReport(topic: Topic, nowMs: number): TopicReport {
   };
 }
 
-function remoteReport(topic: TopicKey, remotes: RemoteLookup): Pick<TopicReport, "remote"> {
-  const remote = remoteViewOf(topic, remotes);
-  if (remote === undefined) return {};
-  const names = remoteFlagsOf(topic, remotes);
+function remoteReport(topic: TopicKey, { sources, clocks }: StatusParts): Pick<TopicReport, "remote"> {
+  const report = sources.remoteOf?.(topic);
+  if (report === undefined) return {};
+  const remote = remoteView(report, clocks.fromMonotonic);
+  const names = remoteFlags(report);
   return { remote: names === undefined ? remote : { ...remote, remoteFlags: names } };
 }
 

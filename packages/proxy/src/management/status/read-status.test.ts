@@ -18,7 +18,7 @@ import type { ListFollower } from "../../subscriber/list-follower.js";
 import { agentCounts, countsPerPage } from "../agent-counts.js";
 import { agentsOfAddresses } from "../agents-of-addresses.js";
 import { statusReport, type StatusReport } from "../status-report.js";
-import { readStatus, remotesOf, searchTopics, timesOf, type StatusParts } from "./read-status.js";
+import { readStatus, remoteViews, searchTopics, timesOf, type StatusParts } from "./read-status.js";
 import { StatusObservations, steadyNow } from "./status-observations.js";
 
 describe("readStatus", () => {
@@ -504,7 +504,7 @@ describe("readStatus", () => {
       [plain, undefined],
       [read, { ...ofReader, remoteFlags: ["a", "b"] }],
     ]);
-    const counted = agentCounts(shown.topics(), 0, remotesOf(shown)).topics;
+    const counted = agentCounts(shown.topics(), 0, remoteViews(shown)).topics;
     const toOperator = Object.fromEntries(counted.map(({ topic, remote }) => [topic, remote]));
     expect(toOperator).to.deep.equal({ [read]: ofReader, [followed]: undefined, [plain]: undefined });
   });

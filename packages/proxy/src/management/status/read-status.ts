@@ -3,17 +3,23 @@ import type { TopicKey } from "@bunting/protocol";
 import { residentBytes, usedHeapBytes, type Clock, type Readiness } from "@bunting/runtime";
 import type { Grant } from "../../access/grants.js";
 import type { BackplaneReport } from "../../source/backplane/backplane-metrics.js";
-import type { RemoteReport } from "@bunting/remote";
+import { remoteView, type RemoteReport } from "@bunting/remote";
 import type { WatchCounts } from "../../source/kubernetes/watch-metrics.js";
 import type { AgentProgram } from "../../subscriber/agent-programs.js";
 import type { LeftSubscriber } from "../../subscriber/left-behind.js";
 import type { ListFollower } from "../../subscriber/list-follower.js";
 import type { Topic } from "../../topic/topic.js";
 import { lateSubscribers, leftSubscribers } from "./late-subscribers.js";
-import type { RemoteLookup } from "./remote-view.js";
 import type { StatusObservations } from "./status-observations.js";
 import type { Overview, SharedSection, StatusView, TopicsSection, WatchesSection } from "./status-view.js";
-import { hasRefusals, refusedDocument, topicRows, type Times, type TopicQuery } from "./topic-rows.js";
+import {
+  hasRefusals,
+  refusedDocument,
+  topicRows,
+  type RemoteViews,
+  type Times,
+  type TopicQuery,
+} from "./topic-rows.js";
 
 /** This process, as the status page shows it. */
 export interface ShownReplica {
@@ -58,7 +64,7 @@ const maxPrograms = 6;
 
 /** All that the page shows, at this moment. */
 export function readStatus(parts: StatusParts, viewers: number): StatusView {
-  const { observations, clocks, topics, subscribers } = parts;
+  const { observations, topics, subscribers } = parts;
   const times = timesOf(parts);
   const late = lateSubscribers(topics(), times);
   return {
@@ -69,9 +75,9 @@ export function readStatus(parts: StatusParts, viewers: number): StatusView {
     topics: topicRows(
       topics(),
       { search: "", only: "", offset: 0 },
-      { ...times, fromMonotonic: clocks.fromMonotonic },
+      times,
       subscribers.grants?.(),
-      remotesOf(parts),
+      remoteViews(parts),
     ),
     watches: watchesSection(parts),
     limits: { hit: observations.tally.of("limit") },
@@ -85,12 +91,15 @@ export function searchTopics(parts: StatusParts, query: TopicQuery, seesSubscrib
     query,
     timesOf(parts),
     seesSubscribers ? parts.subscribers.grants?.() : undefined,
-    remotesOf(parts),
+    remoteViews(parts),
   );
 }
 
-export function remotesOf({ sources, clocks }: StatusParts): RemoteLookup {
-  return { remoteOf: sources.remoteOf ?? (() => undefined), fromMonotonic: clocks.fromMonotonic };
+export function remoteViews({ sources, clocks }: StatusParts): RemoteViews {
+  return (topic) => {
+    const report = sources.remoteOf?.(topic);
+    return report && remoteView(report, clocks.fromMonotonic);
+  };
 }
 
 export function timesOf({ clocks: { clock, fromMonotonic } }: StatusParts): Times {

@@ -1,9 +1,10 @@
+import type { TopicKey } from "@bunting/protocol";
+import type { RemoteView } from "@bunting/remote";
 import { cut, errorCode } from "@bunting/runtime";
 import { standing } from "../../topic/topic-state.js";
 import type { Topic } from "../../topic/topic.js";
 import type { Grant } from "../../access/grants.js";
 import { readersByTopic, type StatusReader } from "./readers.js";
-import { remoteViewOf, type RemoteLookup } from "./remote-view.js";
 import { Smallest } from "./smallest.js";
 import type {
   HeldVersion,
@@ -37,6 +38,9 @@ export interface Times {
   readonly fromMonotonic: (ms: number) => number;
 }
 
+/** A FeatureFlag's remote flag provider; undefined if it names none. */
+export type RemoteViews = (topic: TopicKey) => RemoteView | undefined;
+
 /**
  * One page of the topics that match the query. Topics that need a look come first.
  *
@@ -47,7 +51,7 @@ export function topicRows(
   query: TopicQuery,
   times: Times,
   grants: Iterable<Grant> | undefined,
-  remotes: RemoteLookup,
+  remoteOf: RemoteViews,
 ): TopicsSection {
   const { search, only, offset } = query;
   const first = new Smallest(rowsPerPage, compareRanked);
@@ -65,7 +69,7 @@ export function topicRows(
   const readers = grants && readersByTopic(grants, new Set(shown.map(({ topic }) => topic.key)));
   const rows = shown.map(({ topic }) => {
     const row = rowOf(topic, times, readers && topicReaders(topic, readers.get(topic.key) ?? []));
-    const remote = remoteViewOf(topic.key, remotes);
+    const remote = remoteOf(topic.key);
     return remote === undefined ? row : { ...row, remote };
   });
   return { total, offset, shown: rows };
