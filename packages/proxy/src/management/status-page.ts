@@ -26,6 +26,8 @@ export interface StatusReaders {
   readonly tokens?: Pick<CallerTokens, "has"> | undefined;
 }
 
+const maxSearchCharacters = 200;
+
 /**
  * /status, in the form that the request accepts: a page for browsers, events for that page, else JSON: the whole report, or with
  * `?search=…&only=…&offset=…` one page of topics, or with `?agents` what the operator reads: with `&from=…` a page of it, with `&addresses=…` of some.
@@ -66,53 +68,35 @@ function inForm(
 ): RequestListener {
   return (request, response) => {
     const accepts = request.headers.accept ?? "";
-    const query = queryOf(request.url ?? "");
-    const counts = countsQueryOf(request.url ?? "");
-    const addresses = addressesOf(request.url ?? "");
+    const asked = new URLSearchParams(/\?.*$/.exec(request.url ?? "")?.[0]);
+    const addresses = asked.get("addresses");
+    const json = (value: unknown, indent?: number): void =>
+      answer(response, 200, "application/json", `${JSON.stringify(value, null, indent)}\n`);
     if (accepts.includes("text/event-stream")) feed.open(request, response, seesSubscribers);
     else if (accepts.includes("text/html")) {
       response.setHeader("content-security-policy", statusPagePolicy);
       response.setHeader("referrer-policy", "no-referrer");
       answer(response, 200, "text/html; charset=utf-8", statusPageHtml);
-    } else if (addresses !== undefined && knowsAddresses)
-      answer(response, 200, "application/json", `${JSON.stringify(agentsOf(addresses))}\n`);
-    else if (counts !== undefined)
-      answer(response, 200, "application/json", `${JSON.stringify(agents(counts.from))}\n`);
-    else if (query !== undefined)
-      answer(response, 200, "application/json", `${JSON.stringify(search(query, seesSubscribers))}\n`);
-    else answer(response, 200, "application/json", `${JSON.stringify(report(seesSubscribers), null, 1)}\n`);
+    } else if (asked.has("agents") && addresses !== null && knowsAddresses)
+      json(agentsOf(addresses.split(",", maxAskedAddresses).filter((each) => each !== "")));
+    else if (asked.has("agents")) json(agents(positionOf(asked.get("from"))));
+    else if (["search", "only", "offset"].some((name) => asked.has(name)))
+      json(search(queryOf(asked), seesSubscribers));
+    else json(report(seesSubscribers), 1);
   };
 }
 
-/** Undefined unless the operator asks for agents. */
-function countsQueryOf(url: string): { readonly from: number | undefined } | undefined {
-  const found = /\?agents(?:=[^&]*)?(?:&from=(?<from>\d{1,9}))?(?:&|$)/.exec(url);
-  if (found === null) return undefined;
-  const from = found.groups?.["from"];
-  return { from: from === undefined ? undefined : Number(from) };
-}
-
-/** Undefined unless it is asked what there is from some addresses. */
-function addressesOf(url: string): readonly string[] | undefined {
-  if (countsQueryOf(url) === undefined) return undefined;
-  const asked = new URLSearchParams(url.slice(url.indexOf("?") + 1)).get("addresses");
-  return asked === null ? undefined : asked.split(",", maxAskedAddresses).filter((each) => each !== "");
-}
-
-const maxSearchCharacters = 200;
-
-/** Undefined unless one page of the topics is asked for. */
-function queryOf(url: string): TopicQuery | undefined {
-  const at = url.indexOf("?");
-  if (at < 0) return undefined;
-  const parameters = new URLSearchParams(url.slice(at + 1));
-  if (!["search", "only", "offset"].some((name) => parameters.has(name))) return undefined;
-  const offset = Number(parameters.get("offset") ?? 0);
+function queryOf(asked: URLSearchParams): TopicQuery {
   return {
-    search: (parameters.get("search") ?? "").slice(0, maxSearchCharacters).trim().toLowerCase(),
-    only: parameters.get("only") ?? "",
-    offset: Number.isSafeInteger(offset) && offset > 0 ? offset : 0,
+    search: (asked.get("search") ?? "").slice(0, maxSearchCharacters).trim().toLowerCase(),
+    only: asked.get("only") ?? "",
+    offset: positionOf(asked.get("offset")) ?? 0,
   };
+}
+
+/** Undefined if it is none. */
+function positionOf(text: string | null): number | undefined {
+  return /^\d{1,9}$/.test(text ?? "") ? Number(text) : undefined;
 }
 
 function answer(response: ServerResponse, status: number, type: string, body: string): void {
