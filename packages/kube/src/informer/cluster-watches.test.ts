@@ -13,6 +13,7 @@ describe("ClusterWatches", () => {
   let transport: Http2Transport;
   let watches: ClusterWatches;
   let lines: string[];
+  let failures: number;
   let abort: AbortController;
   let running: Promise<void>[];
   let news: EventQueue<string>;
@@ -21,6 +22,7 @@ describe("ClusterWatches", () => {
     api = await FaultyApiServer.start();
     transport = new Http2Transport(clusterOf(api));
     lines = [];
+    failures = 0;
     watches = watchesOf();
     abort = new AbortController();
     running = [];
@@ -34,7 +36,7 @@ describe("ClusterWatches", () => {
       context: {
         clock: new FastClock(10),
         logger: createLogger({ format: "json", debug: false }, { write: (line) => void lines.push(line) }),
-        metrics: { relist: () => undefined, event: () => undefined, error: () => undefined },
+        metrics: { relist: () => undefined, event: () => undefined, error: () => failures++ },
       },
     });
   }
@@ -80,7 +82,7 @@ describe("ClusterWatches", () => {
     running.push(watch.run(abort.signal));
     await informer.whenSynced;
     await api.stop();
-    await eventually(() => informer.failure !== undefined, "the API server is away");
+    await eventually(() => failures > 0, "the API server is away");
     const again = watch.readAgain();
     await api.resume();
     api.put("ns", "a", {});

@@ -81,20 +81,6 @@ describe("Informer", () => {
     expect(news()).to.deep.equal(["ns/a: 50 -> 3", "ns/a: 3 -> 4"]);
   });
 
-  it("says why the store may be out of date, until it is up to date again", () => {
-    read([object("a", 1)]);
-    const failure = new KubeError("CONNECTION_LOST", "the connection broke");
-    informer.interrupted();
-    expect(informer.failure).to.equal(undefined);
-    informer.failed(failure);
-    expect([informer.failure, informer.hasSynced, informer.store.size]).to.deep.equal([failure, true, 1]);
-    informer.resumed();
-    expect(informer.failure).to.equal(undefined);
-    informer.failed(failure);
-    read([object("a", 1)]);
-    expect(informer.failure).to.equal(undefined);
-  });
-
   it("tells when the next read ends: complete, or because there is no such type", async () => {
     const ended: string[] = [];
     const ask = (name: string): Promise<unknown> => informer.nextRead().then(() => ended.push(name));

@@ -58,7 +58,6 @@ export class Informer<
   #hasSynced = false;
   /** Called when a read is complete, or there is nothing to read. */
   readonly #onRead: (() => void)[] = [];
-  #failure: KubeError | undefined;
   #epoch: Epoch | undefined;
 
   constructor(options: InformerOptions<Object, Index>) {
@@ -74,11 +73,6 @@ export class Informer<
 
   get whenSynced(): Promise<void> {
     return this.#whenSynced;
-  }
-
-  /** The error because of which the store may be stale; undefined while the watch is up, or only briefly interrupted. */
-  get failure(): KubeError | undefined {
-    return this.#failure;
   }
 
   /** Resolves when the next read is complete, or the API server says that it has no such type. */
@@ -109,22 +103,12 @@ export class Informer<
     else this.#put(key, this.#transform(object));
   }
 
-  resumed(): void {
-    this.#failure = undefined;
-  }
-
-  interrupted(): void {
-    // It is opened again at once; `failed` is called if it can't be.
-  }
-
   failed(error: KubeError): void {
-    this.#failure = error;
     if (error.code === "NOT_FOUND") this.#readEnded();
   }
 
   #replace(read: ReadonlyMap<string, ReadObject<Object>>, epoch: Epoch, namespace: string | undefined): void {
     this.#epoch = epoch;
-    this.#failure = undefined;
     for (const key of [...this.store.keys()])
       if (!read.has(key) && isKeyIn(key, namespace)) this.#remove(key);
     for (const [key, { version, kept }] of read) {

@@ -87,7 +87,6 @@ export class PolledObjects<Object extends KubeObject> implements Runnable {
       return true;
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      this.informer.failed(error);
       return false;
     } finally {
       this.#isReading = false;

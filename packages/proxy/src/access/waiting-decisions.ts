@@ -27,11 +27,6 @@ export class WaitingDecisions {
     this.#options = options;
   }
 
-  /** Number of connections and addresses with pending decisions. */
-  get size(): number {
-    return this.#counts.size;
-  }
-
   /**
    * Counts a decision until it is made.
    *
