@@ -43,6 +43,4 @@ export interface ClusterConfig {
   readonly tls: TlsMaterialSource;
   readonly credentials: Credentials;
   readonly refusedAdvice?: RefusedAdvice;
-  /** The namespace of this Pod, or of the kubeconfig's context. */
-  readonly namespace: string | undefined;
 }

@@ -22,12 +22,11 @@ describe("the configuration in a cluster", () => {
     directory = new TempDirectory();
     directory.replace("token", "first\n");
     directory.replace("ca.crt", "authority one");
-    directory.replace("namespace", "demo\n");
   });
   afterEach(() => directory.remove());
 
   describe("inClusterConfig", () => {
-    it("names the server, the namespace, the authority and the token of the mount", async () => {
+    it("names the server, the authority and the token of the mount", async () => {
       const config = await inClusterConfig({ env, directory: directory.path });
       expect(config.refusedAdvice?.FORBIDDEN).to.equal(
         "the credentials are those of the Pod's ServiceAccount",
@@ -36,7 +35,6 @@ describe("the configuration in a cluster", () => {
         `ServiceAccount still exists and its token is mounted in ${directory.path}`,
       );
       expect(config.server.href).to.equal("https://10.0.0.1/");
-      expect(config.namespace).to.equal("demo");
       expect(String((await config.tls.read()).ca)).to.equal("authority one");
       expect(await config.credentials.headers()).to.deep.equal({ authorization: "Bearer first" });
     });
@@ -46,11 +44,6 @@ describe("the configuration in a cluster", () => {
       expect((await inClusterConfig({ env: six, directory: directory.path })).server.host).to.equal(
         "[fd00::1]:6443",
       );
-    });
-
-    it("works without a namespace", async () => {
-      rmSync(directory.file("namespace"));
-      expect((await inClusterConfig({ env, directory: directory.path })).namespace).to.equal(undefined);
     });
 
     it("says what is missing", async () => {

@@ -1,4 +1,3 @@
-import { readFile } from "node:fs/promises";
 import { isIPv6 } from "node:net";
 import path from "node:path";
 import { systemClock, type Clock } from "@bunting/runtime";
@@ -9,7 +8,7 @@ import { ClusterTokenFile } from "./token-file.js";
 
 export interface InClusterOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Directory in which the kubelet mounts token, ca.crt and namespace; empty: the usual one. */
+  /** Directory in which the kubelet mounts token and ca.crt; empty: the usual one. */
   readonly directory?: string | undefined;
   readonly clock?: Clock;
 }
@@ -49,20 +48,5 @@ export async function inClusterConfig({
     UNAUTHORIZED: `check that the Pod's ServiceAccount still exists and its token is mounted in ${directory}`,
     FORBIDDEN: "the credentials are those of the Pod's ServiceAccount",
   };
-  return {
-    server: new URL(origin),
-    tls,
-    credentials,
-    refusedAdvice,
-    namespace: await namespaceIn(directory),
-  };
-}
-
-async function namespaceIn(directory: string): Promise<string | undefined> {
-  try {
-    const text = (await readFile(path.join(directory, "namespace"), "utf8")).trim();
-    return text === "" ? undefined : text;
-  } catch {
-    return undefined;
-  }
+  return { server: new URL(origin), tls, credentials, refusedAdvice };
 }

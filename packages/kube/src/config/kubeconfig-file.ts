@@ -11,7 +11,6 @@ export interface KubeconfigSelection {
   /** The user as it is written, for what client-node does not know. */
   readonly rawUser: RawUser | undefined;
   readonly tokenFile: string | undefined;
-  readonly namespace: string | undefined;
   /** A new KubeConfig with just these parts, which has not run any plugin yet. */
   fresh(): KubeConfig;
 }
@@ -73,7 +72,6 @@ export async function readKubeconfig(
     user,
     rawUser,
     tokenFile: typeof tokenFile === "string" ? path.resolve(owner?.directory ?? "", tokenFile) : undefined,
-    namespace: chosen.namespace,
     fresh: () => {
       const config = new library.KubeConfig();
       config.loadFromClusterAndUser(cluster, user ?? { name: "nobody" });

@@ -41,9 +41,9 @@ describe("the configuration of a kubeconfig", () => {
   }
 
   // The first test loads client-node.
-  it("names server, namespace, authority, and a token", async () => {
+  it("names server, authority, and a token", async () => {
     const config = await load({ token: "secret" }, { "certificate-authority-data": base64("authority") });
-    expect([config.server.href, config.namespace]).to.deep.equal(["https://example.org:6443/base", "demo"]);
+    expect(config.server.href).to.equal("https://example.org:6443/base");
     expect(await config.tls.read()).to.deep.equal({ ca: Buffer.from("authority") });
     expect(await config.credentials.headers()).to.deep.equal({ authorization: "Bearer secret" });
     expect(await config.credentials.renew({})).to.equal(false);

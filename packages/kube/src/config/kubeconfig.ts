@@ -29,7 +29,7 @@ export interface KubeconfigOptions {
 export async function kubeconfigConfig(options: KubeconfigOptions): Promise<ClusterConfig> {
   const files = options.path.split(path.delimiter).filter((file) => file !== "");
   const selection = await readKubeconfig(files, options.context);
-  const { cluster, user, namespace } = selection;
+  const { cluster, user } = selection;
   const server = serverOf(cluster);
   refuseImpersonation(selection);
   const tls = clusterTlsFiles({
@@ -44,7 +44,7 @@ export async function kubeconfigConfig(options: KubeconfigOptions): Promise<Clus
     UNAUTHORIZED: `${origin}: ${unauthorizedAdviceOf(selection)}`,
     FORBIDDEN: origin,
   };
-  return { server, namespace, refusedAdvice, ...identity(selection, tls, options.clock ?? systemClock) };
+  return { server, refusedAdvice, ...identity(selection, tls, options.clock ?? systemClock) };
 }
 
 /** Our identity, in kubectl's order: a token wins over a plugin, and both over a password; a client certificate is used with any of them. */

@@ -87,7 +87,6 @@ class FakeKubelet {
     const { port } = this.server.address() as AddressInfo;
     return {
       server: new URL(`http://127.0.0.1:${port}/prefix/`),
-      namespace: undefined,
       tls: { read: () => Promise.resolve({}) },
       credentials: {
         headers: () => Promise.resolve({ authorization: "Bearer secret" }),

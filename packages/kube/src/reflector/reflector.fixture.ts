@@ -28,7 +28,6 @@ export function clusterOf(api: FaultyApiServer): ClusterConfig {
     server: new URL(api.url),
     tls: { read: () => Promise.resolve({ ca: api.ca }) },
     credentials: fixedCredentials(),
-    namespace: undefined,
   };
 }
 

@@ -17,7 +17,6 @@ describe("a watch over HTTP/2", () => {
       server: new URL(api.url),
       tls: { read: () => Promise.resolve(material) },
       credentials: fixedCredentials(),
-      namespace: undefined,
     };
     const material = { ca: api.ca };
     transport = new Http2Transport(config);

@@ -249,7 +249,6 @@ export function clusterOf(
     server: new URL(`${scheme}://${host}:${server.relay.port}${path}`),
     tls: { read: () => Promise.resolve(tls) },
     credentials,
-    namespace: undefined,
   };
 }
 

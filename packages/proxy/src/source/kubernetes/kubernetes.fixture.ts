@@ -89,7 +89,6 @@ export class SourceBench<C extends Clock = ManualClock> {
           server: new URL(api.url),
           tls: { read: () => Promise.resolve({ ca: api.ca }) },
           credentials: { headers: () => Promise.resolve({}), renew: () => Promise.resolve(false) },
-          namespace: undefined,
         };
         const transport = new Http2Transport(config, timing === undefined ? {} : { timing });
         this.#counting = new CountingTransport(transport);
