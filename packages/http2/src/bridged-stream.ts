@@ -135,7 +135,7 @@ class BridgedResponse extends Writable {
   statusCode = 200;
   headersSent = false;
   readonly #stream: BridgedStream;
-  #headers: Record<string, string | number | readonly string[]> = {};
+  readonly #headers: Record<string, string | number | readonly string[]> = {};
   #trailers: OutgoingHeaders | undefined;
 
   constructor(stream: BridgedStream, request: BridgedRequest) {
@@ -154,16 +154,6 @@ class BridgedResponse extends Writable {
     const lowerCase = name.toLowerCase();
     if (!connectionHeaders.has(lowerCase)) this.#headers[lowerCase] = value;
     return this;
-  }
-
-  getHeader(name: string): string | number | readonly string[] | undefined {
-    return this.#headers[name.toLowerCase()];
-  }
-
-  removeHeader(name: string): void {
-    this.#headers = Object.fromEntries(
-      Object.entries(this.#headers).filter(([each]) => each !== name.toLowerCase()),
-    );
   }
 
   writeHead(
