@@ -35,10 +35,6 @@ export class ObjectStore<Object extends KubeObject = KubeObject, Index extends s
     );
   }
 
-  get size(): number {
-    return this.#objects.size;
-  }
-
   get(key: string): Object | undefined {
     return this.#objects.get(key);
   }

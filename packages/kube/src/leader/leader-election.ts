@@ -93,11 +93,6 @@ export class LeaderElection implements Runnable {
     return this.#renewedMs !== undefined && this.#leftMs(this.#renewedMs) > 0;
   }
 
-  /** The identity of the leader that was seen last; empty if none was. */
-  get leader(): string {
-    return this.#leader;
-  }
-
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const renewedMs = await this.#try(signal);
