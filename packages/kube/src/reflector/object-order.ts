@@ -9,14 +9,9 @@ export class ObjectOrder {
   #epoch: Epoch = 0;
   #resourceVersion = "";
 
-  /** The last accepted version; after a deletion, the version of the deletion. */
-  get resourceVersion(): string | undefined {
-    return this.#resourceVersion === "" ? undefined : this.#resourceVersion;
-  }
-
-  /** The last accepted version if it is of this epoch: versions of two epochs can't be compared. */
+  /** The last accepted version, or deletion, if it is of this epoch: versions of two epochs can't be compared. */
   resourceVersionIn(epoch: Epoch): string | undefined {
-    return epoch === this.#epoch ? this.resourceVersion : undefined;
+    return epoch === this.#epoch && this.#resourceVersion !== "" ? this.#resourceVersion : undefined;
   }
 
   /** Accepts the version if it is newer than all accepted ones. Returns true if it did. */
