@@ -18,9 +18,9 @@ export class FileSelectorSource implements FlagSource {
   /** Sources of the files that are watched, by topic. */
   readonly #sources = new Map<TopicKey, DirectorySource>();
   readonly #running = new Set<Promise<void>>();
-  /** Watches that were opened before `run`. */
-  readonly #waiting = new Set<(signal: AbortSignal) => void>();
-  #signal: AbortSignal | undefined;
+  #begin: (signal: AbortSignal) => void = () => undefined;
+  /** The signal of `run`. Watches may be opened before it. */
+  readonly #begun = new Promise<AbortSignal>((resolve) => (this.#begin = resolve));
 
   constructor(options: Omit<DirectorySourceOptions, "path" | "only">) {
     this.#options = options;
@@ -31,9 +31,7 @@ export class FileSelectorSource implements FlagSource {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    this.#signal = signal;
-    for (const start of this.#waiting) start(signal);
-    this.#waiting.clear();
+    this.#begin(signal);
     await aborted(signal);
     await Promise.all(this.#running);
   }
@@ -48,14 +46,12 @@ export class FileSelectorSource implements FlagSource {
     });
     keepUntil(signal, this.#sources, [topic, source]);
     source.watch(topic, sink, signal);
-    const start = (whole: AbortSignal): void => {
+    void this.#begun.then((whole) => {
       const running = untilAny([whole, signal], (until) => source.run(until)).finally(() =>
         this.#running.delete(running),
       );
       this.#running.add(running);
-    };
-    if (this.#signal === undefined) this.#waiting.add(start);
-    else start(this.#signal);
+    });
   }
 
   offerAgain(topic: TopicKey, done: () => void): void {
