@@ -36,10 +36,6 @@ export class StoredInjections implements Runnable {
     );
   }
 
-  get whenSynced(): Promise<void> {
-    return this.#informer.informer.whenSynced;
-  }
-
   get hasSynced(): boolean {
     return this.#informer.informer.hasSynced;
   }
