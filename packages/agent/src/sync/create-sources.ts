@@ -17,14 +17,14 @@ export function createSources(
       case "grpc":
         return new OnDemandSource(config, options, async (parts, signal) => {
           const { GrpcSource } = await import("./grpc-source.js");
-          await new GrpcSource(parts.config, parts.options, {}, parts.state).run(signal);
+          await new GrpcSource(parts).run(signal);
         });
       case "file":
-        return new FileSource(config, options);
+        return new OnDemandSource(config, options, (parts, signal) => new FileSource(parts).run(signal));
       case "dir":
         return new OnDemandSource(config, options, async (parts, signal) => {
-          const { followDirectory } = await import("./manifest/follow-directory.js");
-          await followDirectory(parts, signal);
+          const { DirectoryFollower } = await import("./manifest/follow-directory.js");
+          await new DirectoryFollower(parts).run(signal);
         });
       case "http":
         return new OnDemandSource(config, options, async (parts, signal) => {
@@ -39,8 +39,8 @@ export function createSources(
         });
       case "remote":
         return new OnDemandSource(config, options, async (parts, signal) => {
-          const { followRemote } = await import("./remote/follow-remote.js");
-          await followRemote(parts, signal);
+          const { RemoteFollower } = await import("./remote/follow-remote.js");
+          await new RemoteFollower(parts).run(signal);
         });
       case "unsupported":
         return new OnDemandSource(config, options, async ({ state }, signal) => {

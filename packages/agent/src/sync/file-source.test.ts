@@ -19,7 +19,8 @@ import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { FileSource } from "./file-source.js";
-import { SourceProbe } from "./sync.fixture.js";
+import type { SourceState } from "./source-state.js";
+import { partsOf, SourceProbe } from "./sync.fixture.js";
 
 const restMs = 25;
 const lookEveryMs = 2_000;
@@ -42,22 +43,22 @@ describe("FileSource", () => {
   });
 
   interface Running {
-    readonly source: FileSource;
+    readonly source: SourceState;
     readonly probe: SourceProbe;
     readonly stop: () => Promise<void>;
   }
 
   function run(filePath: string, probe = new SourceProbe(), freeHeapBytes?: () => number): Running {
     const config = { provider: "file", sourceIndex: 1, uri: filePath, selector: "", path: filePath } as const;
-    const source = new FileSource(config, probe.options, freeHeapBytes);
+    const parts = partsOf(config, probe.options);
     const abort = new AbortController();
-    const ended = source.run(abort.signal);
+    const ended = new FileSource(parts, freeHeapBytes).run(abort.signal);
     const stop = (): Promise<void> => {
       abort.abort();
       return ended;
     };
     stops.push(stop);
-    return { source, probe, stop };
+    return { source: parts.state, probe, stop };
   }
 
   /** A source on a clock that stands still, past its first document: what comes without the clock came at once. */
@@ -414,7 +415,7 @@ describe("FileSource", () => {
     };
     const filePath = directory.file("flags.json");
     const config = { provider: "file", sourceIndex: 1, uri: filePath, selector: "", path: filePath } as const;
-    const error = await new FileSource(config, options)
+    const error = await new FileSource(partsOf(config, options))
       .run(new AbortController().signal)
       .catch((cause: unknown) => cause);
     expect(error).to.be.instanceOf(TypeError);

@@ -1,48 +1,36 @@
 import { statSync, type Stats } from "node:fs";
 import type { FileEvent, WatchedDirectory } from "@bunting/files";
 import { isYamlName } from "@bunting/files/names";
-import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
+import type { SyncSourceParts } from "./on-demand-source.js";
 import { readFailure, unexpectedFailure } from "./read-failure.js";
 import type { FileSourceConfig } from "./source-config.js";
-import { SourceState } from "./source-state.js";
+import type { SourceState } from "./source-state.js";
 import { flagTextReader, type FlagText, type ReadFlagText } from "./flag-text.js";
 import { YamlDocumentError } from "./yaml-document.js";
 
 /** The net under fs.watch: how often the file is looked at although no event came. */
 const lookEveryMs = 2_000;
 
-/** The part of a source's state that a file tells. */
-type FileState = Pick<SourceState, "status" | "failed" | "refused" | "delivered">;
+/** A source, or a part of one, with what of its state a file tells. */
+interface FileSourceParts extends Omit<SyncSourceParts<FileSourceConfig>, "state"> {
+  readonly state: Pick<SourceState, "failed" | "refused" | "delivered">;
+}
 
 /** A flag document on disk. A file that is missing, empty or unreadable is a state: the last document stays. */
-export class FileSource implements SyncSource {
-  readonly name: string;
+export class FileSource {
   readonly #config: FileSourceConfig;
-  readonly #options: SyncSourceOptions;
-  readonly #state: FileState;
+  readonly #options: FileSourceParts["options"];
+  readonly #state: FileSourceParts["state"];
   readonly #read: ReadFlagText;
   #wasSeen = false;
 
-  /**
-   * @param heapBytes what reading YAML may take of the heap; what is free, if absent
-   * @param state of a source of which the file is a part
-   */
-  constructor(
-    config: FileSourceConfig,
-    options: SyncSourceOptions,
-    heapBytes?: () => number,
-    state: FileState = new SourceState(config, options),
-  ) {
-    this.name = `source-${config.sourceIndex}`;
+  /** @param heapBytes what reading YAML may take of the heap; what is free, if absent */
+  constructor({ config, options, state }: FileSourceParts, heapBytes?: () => number) {
     this.#config = config;
     this.#options = options;
     const limits = { maxJsonBytes: options.maxDocumentBytes, heapBytes };
     this.#read = flagTextReader(limits, options.receiver.memoryOf(config.sourceIndex));
     this.#state = state;
-  }
-
-  status(): SourceStatus {
-    return this.#state.status();
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -10,7 +10,8 @@ import { BuntingServer, flagdFrame, StoreProbe, topic, versionOf } from "./bunti
 import { GrpcSource } from "./grpc-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
 import type { FailingFlag } from "./sync-source.js";
-import { grpcConfig } from "./sync.fixture.js";
+import type { SourceState } from "./source-state.js";
+import { grpcConfig, partsOf } from "./sync.fixture.js";
 
 const on = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
 const one: FlagDocument = { flags: { a: on } };
@@ -34,7 +35,7 @@ const added: Response = {
 };
 
 interface Running {
-  readonly source: GrpcSource;
+  readonly source: SourceState;
   readonly probe: StoreProbe;
   readonly stop: () => Promise<void>;
 }
@@ -63,11 +64,11 @@ describe("GrpcSource over bunting.sync.v1", () => {
   }
 
   function run(fields: Partial<GrpcSourceConfig> & { target: string }, probe = new StoreProbe()): Running {
-    const source = new GrpcSource(grpcConfig(fields.target, { selector: topic, ...fields }), probe.options);
+    const parts = partsOf(grpcConfig(fields.target, { selector: topic, ...fields }), probe.options);
     const abort = new AbortController();
-    const ended = source.run(abort.signal);
+    const ended = new GrpcSource(parts).run(abort.signal);
     const each: Running = {
-      source,
+      source: parts.state,
       probe,
       stop: () => {
         abort.abort();
@@ -318,10 +319,8 @@ describe("GrpcSource over bunting.sync.v1", () => {
         throw new TypeError("a bug");
       };
       const config = grpcConfig(await server.start(), { selector: topic });
-      const ended = new GrpcSource(config, {
-        ...probe.options,
-        receiver: { ...probe.options.receiver, deliver },
-      })
+      const options = { ...probe.options, receiver: { ...probe.options.receiver, deliver } };
+      const ended = new GrpcSource(partsOf(config, options))
         .run(new AbortController().signal)
         .catch((error: unknown) => error);
       const stream = await server.nextStream();

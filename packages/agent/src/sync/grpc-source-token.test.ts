@@ -14,7 +14,8 @@ import {
 } from "./bunting-server.fixture.js";
 import type { GrpcSourceTiming } from "./grpc-source-timing.js";
 import { GrpcSource } from "./grpc-source.js";
-import { grpcConfig } from "./sync.fixture.js";
+import type { SourceState } from "./source-state.js";
+import { grpcConfig, partsOf } from "./sync.fixture.js";
 
 const on = { state: "ENABLED", variants: { on: true }, defaultVariant: "on" };
 const one: FlagDocument = { flags: { a: on } };
@@ -39,7 +40,7 @@ describe("GrpcSource with a token file", () => {
   let directory: TempDirectory;
   let server: BuntingServer;
   let probe: StoreProbe;
-  let source: GrpcSource;
+  let source: SourceState;
   let stop: () => Promise<void>;
 
   beforeEach(() => {
@@ -69,9 +70,10 @@ describe("GrpcSource with a token file", () => {
         : {}),
       ...fields,
     });
-    source = new GrpcSource(config, probe.options, { tokenIntervalMs: 5, ...timing });
+    const parts = partsOf(config, probe.options);
+    source = parts.state;
     const abort = new AbortController();
-    const ended = source.run(abort.signal);
+    const ended = new GrpcSource(parts, { tokenIntervalMs: 5, ...timing }).run(abort.signal);
     stop = () => {
       abort.abort();
       return ended;

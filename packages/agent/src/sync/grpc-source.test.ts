@@ -13,12 +13,13 @@ import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import type { GrpcSourceTiming } from "./grpc-source-timing.js";
 import { GrpcSource } from "./grpc-source.js";
 import type { GrpcSourceConfig } from "./source-config.js";
-import { grpcConfig, SourceProbe, StockServer } from "./sync.fixture.js";
+import type { SourceState } from "./source-state.js";
+import { grpcConfig, partsOf, SourceProbe, StockServer } from "./sync.fixture.js";
 
 const document = '{"flags":{}}';
 
 interface Running {
-  readonly source: GrpcSource;
+  readonly source: SourceState;
   readonly probe: SourceProbe;
   readonly stop: () => Promise<void>;
 }
@@ -44,11 +45,11 @@ describe("GrpcSource", () => {
     timing: Partial<GrpcSourceTiming> = {},
     probe = new SourceProbe(),
   ): Running {
-    const source = new GrpcSource(grpcConfig(fields.target, fields), probe.options, timing);
+    const parts = partsOf(grpcConfig(fields.target, fields), probe.options);
     const abort = new AbortController();
-    const ended = source.run(abort.signal);
+    const ended = new GrpcSource(parts, timing).run(abort.signal);
     const each: Running = {
-      source,
+      source: parts.state,
       probe,
       stop: () => {
         abort.abort();
@@ -266,7 +267,7 @@ describe("GrpcSource", () => {
           },
         },
       };
-      const source = new GrpcSource(grpcConfig(await server.start()), options);
+      const source = new GrpcSource(partsOf(grpcConfig(await server.start()), options));
       const ended = source.run(new AbortController().signal).catch((error: unknown) => error);
       (await server.nextStream()).send(document);
       expect(await ended).to.be.instanceOf(TypeError);
@@ -724,7 +725,7 @@ describe("GrpcSource", () => {
 
     it("before it started opens nothing", async () => {
       const target = await server.start();
-      await new GrpcSource(grpcConfig(target), new SourceProbe().options).run(AbortSignal.abort());
+      await new GrpcSource(partsOf(grpcConfig(target), new SourceProbe().options)).run(AbortSignal.abort());
       expect(server.relay.accepted).to.equal(0);
     });
   });

@@ -15,11 +15,12 @@ import { credentials, type ChannelCredentials, type ChannelOptions } from "@grpc
 import { topicOf } from "@bunting/protocol";
 import { HeapRoom, isAborted, sleep } from "@bunting/runtime";
 import { FlagSetsTooLargeError, replaceFlagSets } from "./flag-sets.js";
-import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
+import type { SyncSourceParts } from "./on-demand-source.js";
+import type { SyncSourceOptions } from "./sync-source.js";
 import { defaultTiming, type GrpcSourceTiming } from "./grpc-source-timing.js";
 import { refusalAdvice } from "./refusal-advice.js";
 import type { GrpcSourceConfig } from "./source-config.js";
-import { SourceState } from "./source-state.js";
+import type { SourceState } from "./source-state.js";
 import { tokenFileOf } from "./source-token.js";
 import { StreamWaits } from "./stream-waits.js";
 import type { SyncProtocol } from "./sync-protocol.js";
@@ -49,8 +50,7 @@ type TurnParts = Omit<TopicStreamParts, "heard">;
  * It uses bunting.sync.v1 if the server supports it, else flagd.sync.v1. The protocol is negotiated again on each connection, because
  * the server behind the same name may have been replaced.
  */
-export class GrpcSource implements SyncSource {
-  readonly name: string;
+export class GrpcSource {
   readonly #config: GrpcSourceConfig;
   readonly #options: SyncSourceOptions;
   readonly #timing: GrpcSourceTiming;
@@ -70,13 +70,8 @@ export class GrpcSource implements SyncSource {
   /** False while the server can be reached but its messages can't be used. */
   #isOpenEnough = true;
 
-  constructor(
-    config: GrpcSourceConfig,
-    options: SyncSourceOptions,
-    timing: Partial<GrpcSourceTiming> = {},
-    state = new SourceState(config, options),
-  ) {
-    this.name = `source-${config.sourceIndex}`;
+  constructor(source: SyncSourceParts<GrpcSourceConfig>, timing: Partial<GrpcSourceTiming> = {}) {
+    const { config, options, state } = source;
     this.#config = config;
     this.#options = options;
     this.#timing = { ...defaultTiming, ...timing };
@@ -90,19 +85,11 @@ export class GrpcSource implements SyncSource {
     // Flag sets come as documents of flagd.sync.v1.
     const topic = config.isIncremental ? undefined : topicOf(config.selector);
     if (topic === undefined) return;
-    this.#topicStream = new TopicStream(
-      topic,
-      { config, options, state: this.#state },
-      {
-        opened: () => this.#opened("bunting.sync.v1"),
-        advice: (reason) => refusalAdvice(config, reason),
-        waitMs: (pushbackMs) => this.#waits.nextMs({ message: "", pushbackMs }),
-      },
-    );
-  }
-
-  status(): SourceStatus {
-    return this.#state.status();
+    this.#topicStream = new TopicStream(topic, source, {
+      opened: () => this.#opened("bunting.sync.v1"),
+      advice: (reason) => refusalAdvice(config, reason),
+      waitMs: (pushbackMs) => this.#waits.nextMs({ message: "", pushbackMs }),
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {

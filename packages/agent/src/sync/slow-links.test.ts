@@ -5,7 +5,7 @@ import { dribble, HostileSyncServer, open, snapshot } from "@bunting/test/suppor
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import { GrpcSource } from "./grpc-source.js";
-import { grpcConfig, SourceProbe } from "./sync.fixture.js";
+import { grpcConfig, partsOf, SourceProbe } from "./sync.fixture.js";
 
 const topic = "demo/large";
 const flags = { f: { state: "x".repeat(600_000) } };
@@ -31,7 +31,7 @@ describe("a document over a slow link", () => {
       if (path.startsWith(`/${protocol}.`)) streams.push(open(stream).resume());
     });
     cleanUps.push(() => server.stop());
-    const source = new GrpcSource(grpcConfig(await server.listen(), { selector }), probe.options);
+    const source = new GrpcSource(partsOf(grpcConfig(await server.listen(), { selector }), probe.options));
     const abort = new AbortController();
     const ended = source.run(abort.signal);
     cleanUps.push(() => {

@@ -5,7 +5,9 @@ import { createLogger, systemClock, type Clock } from "@bunting/runtime";
 import { EventQueue, eventually } from "@bunting/test/support/event-queue.js";
 import { freePort } from "@bunting/test/support/free-port.js";
 import type { Delivery, SourceMemory, SyncSourceOptions } from "./sync-source.js";
-import type { GrpcSourceConfig } from "./source-config.js";
+import type { SyncSourceParts } from "./on-demand-source.js";
+import type { GrpcSourceConfig, SourceConfig } from "./source-config.js";
+import { SourceState } from "./source-state.js";
 import { noSyncMetrics } from "./sync-metrics.fixture.js";
 import { resetSocket } from "@bunting/test/support/reset-socket.js";
 
@@ -244,6 +246,14 @@ export class SourceProbe {
   async failure(reason: string): Promise<void> {
     await eventually(() => this.failures.includes(reason), `the failure ${reason}`);
   }
+}
+
+/** What the code of a source gets, without what loads it. */
+export function partsOf<Config extends SourceConfig>(
+  config: Config,
+  options: SyncSourceOptions,
+): SyncSourceParts<Config> {
+  return { config, options, state: new SourceState(config, options) };
 }
 
 export function grpcConfig(target: string, fields: Partial<GrpcSourceConfig> = {}): GrpcSourceConfig {

@@ -17,15 +17,8 @@ const retryMs = 30_000;
 /** Files that change together are taken over together: a file that is renamed is gone before it is there. */
 const settleMs = 20;
 
-/** The flag files below a directory as one document, until the signal aborts. This is the entry of a chunk. */
-export async function followDirectory(
-  parts: SyncSourceParts<DirectorySourceConfig>,
-  signal: AbortSignal,
-): Promise<void> {
-  await new DirectoryFollower(parts).run(signal);
-}
-
-class DirectoryFollower {
+/** The flag files below a directory as one document. This is the entry of a chunk. */
+export class DirectoryFollower {
   readonly #parts: SyncSourceParts<DirectorySourceConfig>;
   readonly #manifests: ManifestSet;
   /** The paths of the files that are there. */

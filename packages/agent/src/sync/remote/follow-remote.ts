@@ -31,14 +31,6 @@ const firstAnswerMs = 1_000;
 /** Log lines of each kind: a remote can answer as often as it likes. */
 const linesPerMinute = 6;
 
-/** The flags of a file and of a remote in one document, until the signal aborts. This is the entry of a chunk. */
-export async function followRemote(
-  parts: SyncSourceParts<RemoteSourceConfig>,
-  signal: AbortSignal,
-): Promise<void> {
-  await new RemoteFollower(parts).run(signal);
-}
-
 /** What keeps a side, or both together, from being served in the newest version. `refused`: it came, and can't be served. */
 type Problem =
   | { readonly kind: "refused"; readonly message: string }
@@ -51,7 +43,7 @@ interface SideProblems {
 
 /**
  * A source of provider remote. FileSource reads the file (the _base_), RemoteFetch the remote, and MergedSides delivers both as one document. This
- * class connects the three, and tells the source's state, the metrics and the log what became of them.
+ * class connects the three, and tells the source's state, the metrics and the log what became of them. It is the entry of a chunk.
  *
  * Invariants:
  * - The file's flags are served without the remote only after a second, or as soon as the remote has failed.
@@ -60,7 +52,7 @@ interface SideProblems {
  * - The source's document counts as confirmed only while there is no problem, and the newest versions of both sides are merged.
  * - A copy of what the remote said last is read before the remote is asked.
  */
-class RemoteFollower {
+export class RemoteFollower {
   readonly #parts: SyncSourceParts<RemoteSourceConfig>;
   readonly #sides: MergedSides;
   readonly #room: HeapRoom;
@@ -115,20 +107,21 @@ class RemoteFollower {
   }
 
   #baseFile(): FileSource {
-    const { config, options, state } = this.#parts;
+    const { config, options } = this.#parts;
     const { sourceIndex, path } = config;
-    return new FileSource(
-      { provider: "file", sourceIndex, uri: path, selector: "", path },
-      { ...options, receiver: { ...options.receiver, deliver: ({ bytes }) => this.#takeBase(bytes) } },
-      undefined,
-      {
-        status: () => state.status(),
+    return new FileSource({
+      config: { provider: "file", sourceIndex, uri: path, selector: "", path },
+      options: {
+        ...options,
+        receiver: { ...options.receiver, deliver: ({ bytes }) => this.#takeBase(bytes) },
+      },
+      state: {
         failed: (reason, message) => this.#setProblem("base", { kind: "failed", reason, message }),
         refused: (message) => this.#setProblem("base", refused(message)),
         delivered: (result) =>
           this.#setProblem("base", "refusal" in result ? refused(`${path}: ${result.refusal}`) : undefined),
       },
-    );
+    });
   }
 
   #fetch(copies: RemoteCopies | undefined): RemoteFetch {
