@@ -2,7 +2,6 @@ import { evaluatorsOf, inlineReferences } from "@bunting/evaluation";
 import {
   documentHeapBytes,
   isJsonObject,
-  maxDocumentDepth,
   ProtocolError,
   type JsonObject,
   type JsonValue,
@@ -71,19 +70,15 @@ function heapOf(json: Buffer): number | undefined {
   }
 }
 
+/** @param bytes whose heap is known, and which are so not nested too deep */
 function parse(bytes: Buffer): JsonObject | undefined {
   try {
     const value = JSON.parse(bytes.toString()) as JsonValue;
-    return isJsonObject(value) && !isTooDeep(value, 0) ? value : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }
-}
-
-function isTooDeep(value: JsonValue, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  return depth > maxDocumentDepth || Object.values(value).some((each) => isTooDeep(each, depth + 1));
 }
 
 /** The flags of a document, with its metadata and evaluators put into each of them: those of other sets may differ. */
