@@ -144,11 +144,7 @@ const apiServerTokens = /^(\/var)?\/run\/secrets\/kubernetes\.io\//;
 
 /** @throws AgentError OPTION_INVALID if only one of the two files is named */
 export function checkSharedCredentials({ clientCertFile, clientKeyFile }: SharedCredentials): void {
-  if ((clientCertFile === "") === (clientKeyFile === "")) return;
-  const [set, missing] = pairOf(clientCertFile, "--client-cert-file", "--client-key-file");
-  throw AgentError.optionInvalid(
-    `a client certificate needs its private key, and only ${set} is set: set ${missing} too, or neither`,
-  );
+  checkPair(clientCertFile, clientKeyFile, ["--client-cert-file", "--client-key-file"]);
 }
 
 function checkFields(
@@ -165,13 +161,13 @@ function checkFields(
     throw AgentError.optionInvalid(
       `${where}: both ${ways.slice(0, 2).join(" and ")} are set: only one of them can be sent`,
     );
-  if ((clientCertPath === "") === (clientKeyPath === "")) return;
-  const [set, missing] = pairOf(clientCertPath, '"clientCertPath"', '"clientKeyPath"');
-  throw AgentError.optionInvalid(
-    `${where}: a client certificate needs its private key, and only ${set} is set: set ${missing} too, or neither`,
-  );
+  checkPair(clientCertPath, clientKeyPath, ['"clientCertPath"', '"clientKeyPath"'], `${where}: `);
 }
 
-function pairOf(cert: string, certName: string, keyName: string): readonly [set: string, missing: string] {
-  return cert === "" ? [keyName, certName] : [certName, keyName];
+function checkPair(cert: string, key: string, names: readonly [cert: string, key: string], place = ""): void {
+  if ((cert === "") === (key === "")) return;
+  const [set, missing] = cert === "" ? [names[1], names[0]] : names;
+  throw AgentError.optionInvalid(
+    `${place}a client certificate needs its private key, and only ${set} is set: set ${missing} too, or neither`,
+  );
 }

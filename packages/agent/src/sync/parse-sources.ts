@@ -3,13 +3,7 @@ import { parseTopicSelector, ProtocolError, topicOf, type JsonValue } from "@bun
 import { quoted } from "@bunting/runtime";
 import { AgentError } from "../agent-error.js";
 import { JsonSyntaxError, parseJson } from "../json-syntax.js";
-import type {
-  DirectorySourceConfig,
-  FileSourceConfig,
-  KubernetesSourceConfig,
-  SourceConfig,
-  UnsupportedSourceConfig,
-} from "./source-config.js";
+import type { FileSourceConfig, KubernetesSourceConfig, SourceConfig } from "./source-config.js";
 import { grpcConfig, type SourceContext } from "./grpc-config.js";
 import {
   apiServerTokenWarning,
@@ -164,11 +158,11 @@ function parseList(text: string): readonly JsonValue[] {
 
 function configOf(fields: SourceFields, sourceIndex: number, context: SourceContext): SourceConfig {
   const { where } = context;
-  switch (kinds.get(fields.provider)) {
+  const kind = kinds.get(fields.provider);
+  switch (kind) {
     case "file":
-      return { provider: "file", ...pathOf(fields, /^file:(\/\/(?=\/))?/, where), sourceIndex };
     case "dir":
-      return { provider: "dir", ...pathOf(fields, /^dir:(\/\/(?=\/))?/, where), sourceIndex };
+      return fileConfig(fields, kind, sourceIndex, where);
     case "grpc":
       return grpcConfig(fields, sourceIndex, context);
     case "http":
@@ -178,11 +172,13 @@ function configOf(fields: SourceFields, sourceIndex: number, context: SourceCont
     case "remote":
       return remoteConfig(fields, sourceIndex, context);
     case "unsupported":
-      return unsupportedConfig(
-        fields,
+      return {
+        provider: kind,
         sourceIndex,
-        `provider ${fields.provider} is not supported; there are file, dir, http, grpc, kubernetes and remote: fetch the object over https, or mount it as a file`,
-      );
+        uri: fields.uri,
+        selector: fields.selector,
+        problem: `provider ${fields.provider} is not supported; there are file, dir, http, grpc, kubernetes and remote: fetch the object over https, or mount it as a file`,
+      };
     case undefined:
       throw AgentError.optionInvalid(
         `${where}: there is no provider ${quoted(fields.provider)}; there are grpc, file, dir, http, kubernetes and remote`,
@@ -216,23 +212,16 @@ function unsentAuthorizations(given: readonly string[], headers: SourceFields["h
   return others.map((name) => `${name} has no effect beside "${sent}"`);
 }
 
-function unsupportedConfig(
+function fileConfig(
   { uri, selector }: SourceFields,
+  provider: FileSourceConfig["provider"],
   sourceIndex: number,
-  problem: string,
-): UnsupportedSourceConfig {
-  return { provider: "unsupported", sourceIndex, uri, selector, problem };
-}
-
-function pathOf(
-  { uri, selector }: SourceFields,
-  prefix: RegExp,
   where: string,
-): Pick<FileSourceConfig | DirectorySourceConfig, "uri" | "selector" | "path"> {
-  const path = uri.replace(prefix, "");
+): FileSourceConfig {
+  const path = uri.replace(new RegExp(`^${provider}:(//(?=/))?`), "");
   // As a path it would be the directory that the agent was started in.
   if (path === "") throw AgentError.optionInvalid(`${where}: the path after ${uri} is missing`);
-  return { uri: path, selector, path };
+  return { provider, sourceIndex, uri: path, selector, path };
 }
 
 function kubernetesConfig(fields: SourceFields, sourceIndex: number, where: string): KubernetesSourceConfig {

@@ -39,7 +39,7 @@ export function remoteConfig(
   const { where, remoteHosts } = context;
   const { base, uri, selector, certPath } = fields;
   if (base === "")
-    throw invalid(
+    throw AgentError.optionInvalid(
       `${where}: "base" is missing: name a file with flags of your own, which the remote's are merged with`,
     );
   const remote = providerOf(fields, where);
@@ -66,9 +66,5 @@ function providerOf(fields: SourceFields, where: string): RemoteFlagProvider {
   const parsed = parseRemoteFlagProvider(written);
   if ("provider" in parsed) return parsed.provider;
   const problems = parsed.problems.map(({ path, message }) => `"${path.join(".")}": ${message}`);
-  throw invalid(`${where}: ${problems.join("; ")}`);
-}
-
-function invalid(message: string, cause?: unknown): AgentError {
-  return new AgentError("OPTION_INVALID", message, { cause });
+  throw AgentError.optionInvalid(`${where}: ${problems.join("; ")}`);
 }

@@ -7,7 +7,6 @@ import type { OauthConfig } from "@bunting/sync-client/http";
 export type SourceConfig =
   | GrpcSourceConfig
   | FileSourceConfig
-  | DirectorySourceConfig
   | HttpSourceConfig
   | KubernetesSourceConfig
   | RemoteSourceConfig
@@ -52,15 +51,9 @@ export interface GrpcSourceConfig extends CalledConfig {
   readonly isIncremental: boolean;
 }
 
-/** A flag document on disk or FeatureFlag manifests, JSON or YAML. */
+/** A flag document on disk or FeatureFlag manifests, JSON or YAML; or all such files below a directory. */
 export interface FileSourceConfig extends CommonConfig {
-  readonly provider: "file";
-  readonly path: string;
-}
-
-/** All such files below a directory. */
-export interface DirectorySourceConfig extends CommonConfig {
-  readonly provider: "dir";
+  readonly provider: "file" | "dir";
   readonly path: string;
 }
 

@@ -36,13 +36,11 @@ export function parseSourceList(option: string): SourceListOption | undefined {
   const [, namespace, text, frame, before, after] =
     /^([^/]{1,63})\/(.+)@([0-9a-f]{1,64}):(\d{1,4}):(\d{1,4})$/s.exec(option) ?? [];
   if (namespace === undefined || text === undefined || frame === undefined)
-    throw new AgentError(
-      "OPTION_INVALID",
+    throw AgentError.optionInvalid(
       `--source-list ${quoted(option)} is none: the operator writes NAMESPACE/TEXT@FRAME:BEFORE:AFTER; leave it out elsewhere`,
     );
   if (Buffer.byteLength(text) > maxTextBytes)
-    throw new AgentError(
-      "OPTION_INVALID",
+    throw AgentError.optionInvalid(
       `--source-list has a text of more than ${maxTextBytes} bytes, which no proxy takes; leave it out`,
     );
   return { name: { namespace, text }, frame, before: Number(before), after: Number(after) };

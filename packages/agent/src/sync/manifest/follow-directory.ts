@@ -1,7 +1,7 @@
 import { isNotFound, TooManyFilesError, WatchedDirectory, type FileEvent } from "@bunting/files";
 import { isFlagFileName } from "@bunting/featureflags/manifests";
 import type { SyncSourceParts } from "../on-demand-source.js";
-import type { DirectorySourceConfig } from "../source-config.js";
+import type { FileSourceConfig } from "../source-config.js";
 import { readFailure } from "../read-failure.js";
 import { ManifestSet, tooLargeTogether } from "./manifest-set.js";
 
@@ -19,7 +19,7 @@ const settleMs = 20;
 
 /** The flag files below a directory as one document. This is the entry of a chunk. */
 export class DirectoryFollower {
-  readonly #parts: SyncSourceParts<DirectorySourceConfig>;
+  readonly #parts: SyncSourceParts<FileSourceConfig>;
   readonly #manifests: ManifestSet;
   /** The paths of the files that are there. */
   readonly #files = new Set<string>();
@@ -29,7 +29,7 @@ export class DirectoryFollower {
   #cancelDelivery: (() => void) | undefined;
   #cancelRetry: (() => void) | undefined;
 
-  constructor(parts: SyncSourceParts<DirectorySourceConfig>) {
+  constructor(parts: SyncSourceParts<FileSourceConfig>) {
     this.#parts = parts;
     this.#manifests = parts.options.receiver.memoryOf(parts.config.sourceIndex).manifests ??=
       new ManifestSet();
