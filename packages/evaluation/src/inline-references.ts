@@ -1,7 +1,7 @@
 import {
   atOnce,
-  flagsPerStep,
   isJsonObject,
+  isStep,
   maxDocumentDepth,
   quoted,
   unservable,
@@ -70,10 +70,6 @@ export function evaluatorsOf(object: JsonObject): JsonObject {
 /** The same in steps: there may be a hundred thousand. */
 export function* resolvingEvaluators(object: JsonObject): DocumentWork<JsonObject> {
   return yield* new EvaluatorSet(yield* findingServable(object)).resolve();
-}
-
-function isStep(count: number): boolean {
-  return count % flagsPerStep === 0;
 }
 
 class EvaluatorSet {

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 import { ProtocolError } from "./protocol-error.js";
 import { quoted } from "./quoted.js";
 import { sortedObject } from "./sorted-object.js";
-import { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
+import { atOnce, isStep, type DocumentWork } from "./work.js";
 
 /**
  * A flag document in the one form that every OpenFeature provider reads: map-form `flags`, only the fields that flagd defines, primitive
@@ -131,13 +131,13 @@ function* normaliseFlags(
     const place = indexes?.get(key) ?? key;
     const flag = normaliseFlag(key, written[place], ["flags", place], warnings, onRefused);
     if (flag !== undefined) define(flags, key, flag);
-    if (index % flagsPerStep === 0) yield;
+    if (isStep(index)) yield;
   }
   if (isSorted(keys)) return flags;
   const sorted: Record<string, JsonValue> = {};
   for (const [index, key] of keys.sort(compareUtf8).entries()) {
     if (Object.hasOwn(flags, key)) define(sorted, key, flags[key] ?? null);
-    if (index % flagsPerStep === 0) yield;
+    if (isStep(index)) yield;
   }
   return sorted;
 }

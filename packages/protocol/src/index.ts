@@ -20,9 +20,10 @@ export {
   type WrittenDocument,
   type RefusedFlag,
 } from "./flag-document.js";
+export { withReferences } from "./with-references.js";
 export { emptiedBy, withEarlierFlags, withRefusedFlags } from "./with-refused-flags.js";
 export { sortedObject } from "./sorted-object.js";
-export { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
+export { atOnce, flagsPerStep, isStep, type DocumentWork } from "./work.js";
 export { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
 export {
   boundedHistory,

@@ -3,7 +3,7 @@ import { canonicalJson, compareUtf8 } from "./canonical-json.js";
 import { DocumentDigest } from "./document-digest.js";
 import { normalising, type FlagDocument, type RefusedFlag } from "./flag-document.js";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.js";
-import { atOnce, flagsPerStep, type DocumentWork } from "./work.js";
+import { atOnce, isStep, type DocumentWork } from "./work.js";
 
 /** Changes of a document. */
 export interface DocumentDelta {
@@ -57,7 +57,7 @@ export class ReplicaDocument {
     const flags = new Map<string, JsonValue>();
     for (const key of Object.keys(value["flags"])) {
       flags.set(key, value["flags"][key] ?? null);
-      if (flags.size % flagsPerStep === 0) yield;
+      if (isStep(flags.size)) yield;
     }
     const parts = { flags, metadata: value["metadata"], evaluators: value["$evaluators"] };
     return new ReplicaDocument(parts, bytes.length);
@@ -98,7 +98,7 @@ export class ReplicaDocument {
     yield;
     for (const [index, key] of keys.entries()) {
       digest.add(key, this.#hashOf(key));
-      if (index % flagsPerStep === 0) yield;
+      if (isStep(index)) yield;
     }
     this.#digest = digest.finish(
       metadata === undefined ? undefined : canonicalJson(metadata),
@@ -148,7 +148,7 @@ function* objectOf(flags: ReadonlyMap<string, JsonValue>): DocumentWork<JsonObje
   let done = 0;
   for (const [key, flag] of flags) {
     object[key] = flag;
-    if (++done % flagsPerStep === 0) yield;
+    if (isStep(++done)) yield;
   }
   return object;
 }

@@ -4,6 +4,11 @@ export type DocumentWork<Result> = Generator<void, Result, void>;
 /** How many flags are one step. */
 export const flagsPerStep = 512;
 
+/** True for the last of so many flags, or evaluators, as are one step. */
+export function isStep(count: number): boolean {
+  return count % flagsPerStep === 0;
+}
+
 export function atOnce<Result>(work: DocumentWork<Result>): Result {
   for (;;) {
     const step = work.next();

@@ -1,5 +1,6 @@
 import {
   flagsPerStep,
+  isStep,
   sortedObject,
   type DocumentWork,
   type FlagDocument,
@@ -9,7 +10,7 @@ import {
 import { FlagError, parseFlag, resolvingEvaluators } from "@bunting/evaluation";
 import { cut, quoted } from "@bunting/runtime";
 import type { RemoteStrategy } from "@bunting/featureflags/resources";
-import { isStep, renaming } from "./rename-evaluators.js";
+import { renaming } from "./rename-evaluators.js";
 
 /** The FeatureFlag itself, or what stands in its place, or its remote. */
 export type Side = "local" | "remote";

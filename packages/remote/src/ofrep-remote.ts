@@ -1,4 +1,4 @@
-import { isJsonObject, type DocumentWork, type JsonObject, type JsonValue } from "@bunting/protocol";
+import { isJsonObject, isStep, type DocumentWork, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { runInSlices } from "@bunting/runtime";
 import type { OutboundAnswer, OutboundClient } from "@bunting/outbound";
 import { codeOf, HttpFailure, retryAfter, sendableValidator } from "@bunting/sync-client/http";
@@ -6,7 +6,6 @@ import { authorization } from "./authorization.js";
 import { polledRemote } from "./poll-remote.js";
 import { flagsIn, inTurn, jsonValue } from "./read-flag-text.js";
 import { RemoteDocumentError, remedies } from "./remote-error.js";
-import { isStep } from "./rename-evaluators.js";
 import type { RemoteFlags, RemoteKind, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 
 const bulkPath = "/ofrep/v1/evaluate/flags";

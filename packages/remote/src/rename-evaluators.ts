@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 import {
   canonicalJson,
-  flagsPerStep,
-  isJsonObject,
+  isStep,
+  withReferences,
   type DocumentWork,
   type FlagDocument,
   type JsonObject,
@@ -20,11 +20,6 @@ export interface RenamedEvaluators {
   readonly flags: readonly [key: string, flag: JsonValue][];
   readonly $evaluators: JsonObject;
   readonly names: ReadonlyMap<string, string>;
-}
-
-/** True for the last of so many flags, or evaluators, as are one step of work. */
-export function isStep(count: number): boolean {
-  return count % flagsPerStep === 0;
 }
 
 /**
@@ -143,24 +138,4 @@ function referencesIn(value: JsonValue): ReadonlySet<string> {
     return name;
   });
   return found;
-}
-
-/** A value with other names in its references, `{"$ref": "name"}`; what has none keeps its object. Documents are bounded in depth. */
-function withReferences(value: JsonValue, nameFor: (name: string) => string): JsonValue {
-  if (typeof value !== "object" || value === null) return value;
-  if (!isJsonObject(value)) {
-    const list = value;
-    const items = list.map((item) => withReferences(item, nameFor));
-    return items.every((item, index) => item === list[index]) ? list : items;
-  }
-  const { $ref } = value;
-  if (typeof $ref === "string" && Object.keys(value).length === 1) {
-    const name = nameFor($ref);
-    return name === $ref ? value : { $ref: name };
-  }
-  const members = Object.entries(value).map(([key, member]): [string, JsonValue] => [
-    key,
-    withReferences(member, nameFor),
-  ]);
-  return members.every(([key, member]) => member === value[key]) ? value : Object.fromEntries(members);
 }

@@ -16,7 +16,8 @@ function merged(
 
 describe("DocumentMerge", () => {
   it("keeps the metadata and the evaluators of each document apart", () => {
-    const flag = { variants: { on: true }, targeting: { if: [{ $ref: "is" }, "on", null] } };
+    const variants = { on: true, inner: { $ref: "inner" } };
+    const flag = { variants, targeting: { if: [{ $ref: "is" }, "on", null] } };
     const of = (value: number): JsonObject => ({
       is: { $ref: "inner" },
       inner: { "==": [{ var: "n" }, value] },
@@ -42,6 +43,11 @@ describe("DocumentMerge", () => {
     expect(rejectedFlags.map(({ key }) => key)).to.deep.equal(["bad"]);
     const evaluator = new Evaluator();
     evaluator.apply({ upserted: flags, removed: [] });
+    expect(flags.map(({ variants }) => variants.get("inner"))).to.deep.equal([
+      { "==": [{ var: "n" }, 1] },
+      { "==": [{ var: "n" }, 2] },
+      { $ref: "inner" },
+    ]);
     const reasons = ["one", "two", "three"].map((key) => evaluator.resolve(key, { n: 2 }).reason);
     expect(reasons).to.deep.equal(["FALLBACK", "TARGETING_MATCH", "ERROR"]);
   });

@@ -1,6 +1,7 @@
 import {
   canonicalJson,
   isJsonObject,
+  withReferences,
   type FlagDocument,
   type JsonObject,
   type JsonValue,
@@ -32,13 +33,17 @@ export class DocumentMerge {
   add(topic: TopicKey, json: Buffer): boolean {
     const { flags, metadata = {}, $evaluators = {} } = JSON.parse(json.toString()) as FlagDocument;
     const nameOf = (name: string): string => `${topic}/${name}`;
+    // References to evaluators that are not there stay as they are.
+    const renamed = (value: JsonValue): JsonValue =>
+      withReferences(value, (name) => (Object.hasOwn($evaluators, name) ? nameOf(name) : name));
     for (const [name, evaluator] of Object.entries($evaluators)) {
-      const text = canonicalJson(renamed(evaluator, $evaluators, nameOf));
+      const text = canonicalJson(renamed(evaluator));
       if (!this.#write(this.#evaluators, `${JSON.stringify(nameOf(name))}:${text}`)) return false;
     }
-    for (const [key, flag] of Object.entries(flags)) {
+    for (const [key, written] of Object.entries(flags)) {
+      const flag = renamed(written);
       const merged = isJsonObject(flag)
-        ? { ...withMetadata(flag, metadata), ...withTargeting(flag, $evaluators, nameOf), key }
+        ? { ...withMetadata(flag, metadata), key }
         : // No flag: the store says so of the one part that it then has.
           { key, variants: flag };
       if (!this.#write(this.#flags, canonicalJson(merged))) return false;
@@ -64,26 +69,4 @@ function withMetadata(flag: JsonObject, metadata: JsonObject): JsonObject {
   const own = flag["metadata"] ?? {};
   if (!isJsonObject(own) || Object.keys(metadata).length === 0) return flag;
   return { ...flag, metadata: { ...metadata, ...own } };
-}
-
-function withTargeting(
-  flag: JsonObject,
-  evaluators: JsonObject,
-  nameOf: (name: string) => string,
-): JsonObject {
-  const { targeting } = flag;
-  return targeting === undefined ? {} : { targeting: renamed(targeting, evaluators, nameOf) };
-}
-
-/** References to evaluators that are not there stay as they are. */
-function renamed(value: JsonValue, evaluators: JsonObject, nameOf: (name: string) => string): JsonValue {
-  if (Array.isArray(value))
-    return (value as readonly JsonValue[]).map((item) => renamed(item, evaluators, nameOf));
-  if (!isJsonObject(value)) return value;
-  const { $ref } = value;
-  if (typeof $ref === "string" && Object.keys(value).length === 1)
-    return Object.hasOwn(evaluators, $ref) ? { $ref: nameOf($ref) } : value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, member]) => [key, renamed(member, evaluators, nameOf)]),
-  );
 }
