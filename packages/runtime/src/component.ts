@@ -1,4 +1,4 @@
-import { aborted } from "./aborted.js";
+import { aborted, untilAny } from "./aborted.js";
 import { RuntimeError } from "./runtime-error.js";
 import type { Runnable } from "./runnable.js";
 import { within } from "./within.js";
@@ -33,24 +33,19 @@ export async function runComponents(
 ): Promise<void> {
   const errors: unknown[] = [];
   const started: Component[] = [];
-  const abort = new AbortController();
+  const failed = new AbortController();
   const fail = (error: unknown): void => {
     errors.push(error);
-    abort.abort();
+    failed.abort();
   };
-  const onAbort = (): void => abort.abort();
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
+  await untilAny([signal, failed.signal], async (until) => {
     for (const component of components) {
-      if (signal.aborted || errors.length > 0) break;
+      if (until.aborted) return;
       started.unshift(component);
-      await component.start(fail, abort.signal);
+      await component.start(fail, until);
     }
-    if (!signal.aborted) await aborted(abort.signal);
-  } catch (error) {
-    errors.push(error);
-  }
-  signal.removeEventListener("abort", onAbort);
+    await aborted(until);
+  }).catch((error: unknown) => errors.push(error));
   for (const component of started)
     await withTimeout(component, options.stopTimeoutMs).catch((error: unknown) => errors.push(error));
   if (errors.length === 1) throw errors[0];

@@ -54,7 +54,6 @@ export async function callSync(channel: SyncChannel, call: SyncCall, signal: Abo
           call.started((message, taken) => void stream.write(message, taken), end);
           return stream;
         },
-        opened: () => call.opened(),
         received: (message) => {
           received++;
           if (!silence.heard()) {

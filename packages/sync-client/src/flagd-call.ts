@@ -38,7 +38,6 @@ export function callSyncFlags(
           request,
           metadata,
         ),
-      opened: () => call.opened(),
       received: (message) => call.received(decodeSyncFlagsResponse(message), message.length),
     },
     signal,

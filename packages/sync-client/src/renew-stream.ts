@@ -1,4 +1,4 @@
-import { Backoff, isAborted, sleep, type Clock } from "@bunting/runtime";
+import { Backoff, isAborted, sleep, untilAny, type Clock } from "@bunting/runtime";
 import { MessageBuffer } from "./message-buffer.js";
 import { callEnd, type CallEnd } from "./stream-call.js";
 import type { TokenFile } from "./token-file.js";
@@ -51,17 +51,13 @@ interface Running {
  */
 export async function runRenewing(options: RenewalOptions, signal: AbortSignal): Promise<CallEnd> {
   const { tokenFile, clock, open, renewed, renewalFailed, answerTimeoutMs } = options;
-  const abort = new AbortController();
-  const abortAll = (): void => abort.abort();
   const running = new Set<Running>();
   const start = (token: string, isRenewal: boolean): Running => {
-    const one = startStream(open, token, isRenewal, abort.signal);
+    const one = startStream(open, token, isRenewal, signal);
     running.add(one);
     return one;
   };
   const backoff = new Backoff(retry);
-  signal.addEventListener("abort", abortAll, { once: true });
-  if (signal.aborted) abortAll();
   try {
     let current = start(options.token, false);
     for (;;) {
@@ -94,8 +90,7 @@ export async function runRenewing(options: RenewalOptions, signal: AbortSignal):
       await unlessEnded(current, (until) => sleep(backoff.next(), until, clock));
     }
   } finally {
-    signal.removeEventListener("abort", abortAll);
-    abortAll();
+    for (const { stop } of running) stop();
     await Promise.allSettled(Array.from(running, ({ end }) => end));
   }
 }
@@ -106,19 +101,15 @@ function startStream(
   isRenewal: boolean,
   signal: AbortSignal,
 ): Running {
-  const abort = new AbortController();
-  const stop = (): void => abort.abort();
+  const own = new AbortController();
   const buffer = new MessageBuffer();
   let answered: () => void = () => undefined;
   const hasAnswered = new Promise<void>((resolve) => (answered = resolve));
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop, { once: true });
-  const end = open({ token, buffer, isRenewal, answered: () => answered() }, abort.signal).finally(() =>
-    signal.removeEventListener("abort", stop),
-  );
+  const turn = { token, buffer, isRenewal, answered: () => answered() };
+  const end = untilAny([signal, own.signal], (until) => open(turn, until));
   // It is awaited, but perhaps not yet when it rejects.
   end.catch(() => undefined);
-  return { token, buffer, answered: hasAnswered, end, stop };
+  return { token, buffer, answered: hasAnswered, end, stop: () => own.abort() };
 }
 
 /** Resolves with the result of `wait`; undefined as soon as the stream has ended, which ends the wait too. */
