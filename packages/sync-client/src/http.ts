@@ -1,5 +1,4 @@
 export { AccessToken, type OauthConfig } from "./http/access-token.js";
-export { FileToken } from "./http/file-token.js";
 export {
   codeOf,
   fetchDocument,

@@ -4,7 +4,6 @@ import { connectionAdvice } from "@bunting/sync-client";
 import {
   AccessToken,
   fetchDocument,
-  FileToken,
   HttpClient,
   HttpFailure,
   nextPollMs,
@@ -49,11 +48,13 @@ export async function pollDocument(
   }
 }
 
+type RequestToken = Pick<AccessToken, "header" | "refused">;
+
 /** What is known of the document from one poll to the next. */
 class DocumentPoll {
   readonly #parts: SyncSourceParts<HttpSourceConfig>;
   readonly #client: HttpClient;
-  readonly #token: AccessToken | FileToken | undefined;
+  readonly #token: RequestToken | undefined;
   readonly #read: ReadFlagText;
   #validators: Validators | undefined;
   #digest = "";
@@ -165,12 +166,21 @@ class DocumentPoll {
 function tokenOf(
   { config, options }: SyncSourceParts<HttpSourceConfig>,
   client: HttpClient,
-): AccessToken | FileToken | undefined {
+): RequestToken | undefined {
   const { clock } = options.context;
   if (config.oauth !== undefined) return new AccessToken(config.oauth, client, clock);
   // It is read before each request, so nothing waits for another one.
   const file = tokenFileOf(config, clock, Infinity);
-  return file === undefined ? undefined : new FileToken(file);
+  if (file === undefined) return undefined;
+  const header = async (): Promise<string> => {
+    try {
+      return `Bearer ${await file.read()}`;
+    } catch (cause) {
+      throw new HttpFailure("credentials", (cause as Error).message, { cause });
+    }
+  };
+  // Nothing else can be sent until somebody writes another token.
+  return { header, refused: () => false };
 }
 
 function failureOf(error: unknown): HttpFailure {
