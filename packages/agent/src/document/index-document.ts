@@ -34,14 +34,9 @@ export function indexDocument(
 
 /** Finds each flag by its id among those of the previous document. */
 function matchRows(index: DocumentIndex, previous: DocumentIndex | undefined): RowMatch {
-  const { entries } = index;
-  if (previous === undefined)
-    return { previousRows: entries.ids.map(() => -1), changedRows: entries.ids.map((_, row) => row) };
-  const rows = previous.entries.rowsById();
-  const previousRows = entries.ids.map((id) => rows.get(id) ?? -1);
-  const changedRows: number[] = [];
-  previousRows.forEach((previousRow, row) => {
-    if (!isSameRow(index, row, previous, previousRow)) changedRows.push(row);
-  });
-  return { previousRows, changedRows };
+  const { ids } = index.entries;
+  const known = previous?.entries.rowsById();
+  const previousRows = ids.map((id) => known?.get(id) ?? -1);
+  const isChanged = (row: number): boolean => !isSameRow(index, row, previous, previousRows[row] ?? -1);
+  return { previousRows, changedRows: [...ids.keys()].filter(isChanged) };
 }

@@ -48,25 +48,15 @@ function hasInfinity(value: JsonValue): boolean {
 function parseFirst(body: Buffer): JsonValue | undefined {
   const start = body.findIndex((byte) => !whiteSpace.has(byte));
   if (start === -1) return null;
-  const whole = parseJsonBody(body);
+  const measure = measureJson(body);
+  const whole = parseMeasuredJson(body, measure);
   if (whole !== undefined || !isOpening(body[start])) return whole;
-  const { end } = measureJson(body);
-  return end < body.length ? parseJsonBody(body.subarray(0, end)) : undefined;
+  return measure.end < body.length ? parseMeasuredJson(body.subarray(0, measure.end), measure) : undefined;
 }
 
 /** The JSON of a request body; undefined if it is not UTF-8, not JSON, or would take far more memory than its text. */
-function parseJsonBody(body: Buffer): JsonValue | undefined {
-  const isExcessive = body.length > maxJsonDepth && isExcessiveJson(measureJson(body));
-  return isExcessive || !isUtf8(body) ? undefined : parse(body);
-}
-
-/** Like parseJsonBody, for a body that has been measured. */
 export function parseMeasuredJson(body: Buffer, measure: JsonMeasure): JsonValue | undefined {
-  return isExcessiveJson(measure) || !isUtf8(body) ? undefined : parse(body);
-}
-
-function parse(body: Buffer): JsonValue | undefined {
-  return parseText(body.toString());
+  return isExcessiveJson(measure) || !isUtf8(body) ? undefined : parseText(body.toString());
 }
 
 function parseText(text: string): JsonValue | undefined {
