@@ -1,6 +1,6 @@
 import { calledUrl } from "@bunting/featureflags/resources";
 import { topicOf } from "@bunting/protocol";
-import { cut, isAborted, shareInFlight, singleLine, sleep, untilAny } from "@bunting/runtime";
+import { cut, isAborted, shareInFlight, singleLine, sleep, TokenBucket, untilAny } from "@bunting/runtime";
 import {
   callEnd,
   callSync,
@@ -28,13 +28,14 @@ import { flagsIn, inTurn, jsonValue, type TextBounds } from "./read-flag-text.js
 import { failureOf, isHttpFailure, outcomeReason, RemoteDocumentError } from "./remote-error.js";
 import type { RemoteFailure, RemoteFlags, RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 import { RemoteWaits } from "./remote-waits.js";
-import { versionPace } from "./version-pace.js";
 
 const connectTimeoutMs = 10_000;
 /** More than a proxy sends on a stream of one topic: after each version it waits for the ack. */
 const maxMessagesPerSecond = 1_000;
 /** How a stream of bunting.sync.v1 ends at a server that has flagd.sync.v1 only; a gateway may forbid the other one. */
 const unknownMethod: ReadonlySet<string> = new Set(["unimplemented", "permission_denied", "not_grpc"]);
+/** A merge, and a message to each subscriber, follow each version: a remote that changes without end is followed once a second. */
+const versionRate = { burst: 1, perSecond: 1 };
 /** Ends that the same credentials meet again: the next attempt waits for longer. */
 const refused: ReadonlySet<string> = new Set(["unauthenticated", "permission_denied", "credentials"]);
 
@@ -48,7 +49,7 @@ type HeldReplica = TopicReplica<NonNullable<HeldDocument["current"]>>;
  * - There is one connection at a time, to addresses that the guard admits; RemoteWaits says how long to wait for the next.
  * - A document outlives its connection (HeldDocument), so that the next one begins with a delta. Whatever ends, no flags are taken away.
  * - While a stream is open, and the server says nothing to the contrary, the last document (`#fresh`) counts as an answer each interval.
- * - Versions are read no faster than `versionPace` lets them, and one at a time among all remotes, whose owners take turns (`inTurn`).
+ * - Versions are read no faster than `versionRate`, and one at a time among all remotes, whose owners take turns (`inTurn`).
  */
 export class GrpcRemote {
   readonly #reading: RemoteReading;
@@ -57,7 +58,7 @@ export class GrpcRemote {
   readonly #selector: string;
   readonly #bounds: TextBounds;
   readonly #held: HeldDocument;
-  readonly #nextVersion: (signal: AbortSignal) => Promise<void>;
+  readonly #versions: TokenBucket;
   readonly #replica: HeldReplica | undefined;
   readonly #waits: RemoteWaits;
   /** The newest document, while the server says nothing to the contrary. */
@@ -78,7 +79,7 @@ export class GrpcRemote {
     };
     this.#bounds = { ...surroundings.limits, room: { has } };
     this.#held = new HeldDocument(this.#bounds, (flags) => this.#deliver(flags));
-    this.#nextVersion = versionPace(surroundings.clock);
+    this.#versions = new TokenBucket(surroundings.clock, versionRate);
     const topic = topicOf(selector);
     this.#replica = topic === undefined ? undefined : new TopicReplica(topic, this.#held);
     this.#waits = new RemoteWaits(intervalMs, surroundings.random ?? Math.random);
@@ -205,6 +206,11 @@ export class GrpcRemote {
       return ended;
     });
     return !signal.aborted && !stream.isHeard && unknownMethod.has(end.reason) ? undefined : end;
+  }
+
+  /** Resolves when the next version may be read, or the signal aborts. */
+  async #nextVersion(over: AbortSignal): Promise<void> {
+    await this.#versions.takeNext(over).catch(() => undefined);
   }
 
   async #prepare(message: SnapshotMessage | Delta, over: AbortSignal): Promise<void> {
