@@ -1,4 +1,4 @@
-import { Backoff, sleep } from "@bunting/runtime";
+import { Backoff, sleep, untilAny } from "@bunting/runtime";
 import { unexpectedFailure } from "./read-failure.js";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
@@ -14,11 +14,18 @@ export interface SyncSourceParts<Config extends SourceConfig = SourceConfig> {
 /** How long after a bug, or after its code could not be loaded, the source is started again. */
 const retry = { firstMs: 1_000, capMs: 60_000 };
 
+/** The least time between two times that it is asked again: room may come and go with each edit of others, and a source sends all of its document each time. */
+const pauseMs = 10_000;
+
 /** A source whose code is loaded when it runs, so that agents without such a source pay nothing for it. */
 export class OnDemandSource<Config extends SourceConfig> implements SyncSource {
   readonly name: string;
   readonly #parts: SyncSourceParts<Config>;
   readonly #load: (parts: SyncSourceParts<Config>, signal: AbortSignal) => Promise<void>;
+  /** Undefined while it does not run. */
+  #round: AbortController | undefined;
+  #askedMs = -Infinity;
+  #cancel = (): void => undefined;
 
   /** @param load loads the code and runs it until the signal aborts */
   constructor(
@@ -35,12 +42,28 @@ export class OnDemandSource<Config extends SourceConfig> implements SyncSource {
     return this.#parts.state.status();
   }
 
+  restart(): void {
+    this.#round?.abort();
+  }
+
+  askAgain(): void {
+    if (this.#round === undefined) return;
+    const { clock } = this.#parts.options.context;
+    const waitMs = Math.max(0, this.#askedMs + pauseMs - clock.monotonicMs());
+    this.#cancel();
+    this.#cancel = clock.after(waitMs, () => {
+      this.#askedMs = clock.monotonicMs();
+      this.restart();
+    });
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     const { state, options } = this.#parts;
     const backoff = new Backoff(retry);
     while (!signal.aborted) {
+      const round = (this.#round = new AbortController());
       try {
-        await this.#load(this.#parts, signal);
+        await untilAny([signal, round.signal], (until) => this.#load(this.#parts, until));
       } catch (error) {
         // The other sources go on.
         state.failed(...unexpectedFailure("the source stopped", error));
@@ -48,5 +71,7 @@ export class OnDemandSource<Config extends SourceConfig> implements SyncSource {
         await sleep(backoff.next(), signal, options.context.clock);
       }
     }
+    this.#cancel();
+    this.#round = undefined;
   }
 }

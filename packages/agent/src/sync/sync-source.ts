@@ -17,6 +17,10 @@ import type { SyncProtocol } from "./sync-protocol.js";
 /** A source of flag documents. It runs until its signal aborts; an unreachable origin does not end it. */
 export interface SyncSource extends Runnable {
   status(): SourceStatus;
+  /** Begins anew, if it runs, so that it brings its newest document once more. */
+  restart(): void;
+  /** The same, but no more often than every ten seconds. */
+  askAgain(): void;
 }
 
 /** How a source is doing, for metrics, readiness and the body of /readyz. Times are milliseconds since the epoch. */

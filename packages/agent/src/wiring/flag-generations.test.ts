@@ -4,9 +4,10 @@ import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { agentOptionTable } from "../options.js";
+import { OnDemandSource } from "../sync/on-demand-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
-import { SourceState } from "../sync/source-state.js";
-import type { SyncSource } from "../sync/sync-source.js";
+import type { SourceState } from "../sync/source-state.js";
+import type { SyncSourceOptions } from "../sync/sync-source.js";
 import * as agentParts from "./agent-parts.js";
 import { FlagGenerations } from "./flag-generations.js";
 import { sourceConfigsOf, sourceSignals } from "./stored-flags.js";
@@ -15,6 +16,14 @@ describe("FlagGenerations", () => {
   const { signal } = new AbortController();
   let stop: () => Promise<void>;
   afterEach(() => stop());
+
+  /** A source that does this when it begins, and no more. */
+  function played(config: SourceConfig, options: SyncSourceOptions, begin: (state: SourceState) => void) {
+    return new OnDemandSource(config, options, ({ state }, until) => {
+      begin(state);
+      return aborted(until);
+    });
+  }
 
   /** The generations of an agent with these options, whose components have started. */
   async function start(argv: readonly string[], createSources: typeof agentParts.createSources) {
@@ -42,19 +51,12 @@ describe("FlagGenerations", () => {
   it("counts a source that stays in another list as away for as long as it has been: it is not fresh again", async () => {
     const argv = ["--uri", "file:gone.json", "--uri", "file:here.json", "--stale-after", "60s"];
     /** The first file is there in no list. */
-    const createSources: typeof agentParts.createSources = (configs, { receiver }) =>
-      configs.map(({ uri, selector, sourceIndex }): SyncSource => {
-        const times = { since: 0, lastUpdate: undefined, error: undefined, warning: undefined };
-        const status = { sourceIndex, uri, selector, state: "connected", ...times };
-        return {
-          name: uri,
-          status: () => status as ReturnType<SyncSource["status"]>,
-          run: (signal) => {
-            if (uri.includes("here")) receiver.contact?.(sourceIndex, true);
-            return aborted(signal);
-          },
-        };
-      });
+    const createSources: typeof agentParts.createSources = (configs, createOptions) =>
+      configs.map((config) =>
+        played(config, createOptions, (state) => {
+          if (config.uri.includes("here")) state.documentReceived();
+        }),
+      );
     const { generations, configs, clock, registry, told } = await start(argv, createSources);
     clock.advance(59_000);
     const turned = [...configs].reverse().map((config, sourceIndex) => ({ ...config, sourceIndex }));
@@ -71,23 +73,17 @@ describe("FlagGenerations", () => {
     const argv = ["--uri", "file:a.json", "--uri", "file:b.json"];
     /** Sources without a document; one that is away says so by a failure. */
     const createSources: typeof agentParts.createSources = (configs, createOptions) =>
-      configs.map((config): SyncSource => {
-        const state = new SourceState(config, createOptions);
-        return {
-          name: config.uri,
-          status: () => state.status(),
-          run: (signal) => {
-            if (config.uri.includes("slow")) return aborted(signal);
-            state.connected();
-            if (config.uri.includes("a.json")) state.failed("not_found", "there is none");
-            else {
-              state.documentReceived();
-              createOptions.receiver.answered(config.sourceIndex);
-            }
-            return aborted(signal);
-          },
-        };
-      });
+      configs.map((config) =>
+        played(config, createOptions, (state) => {
+          if (config.uri.includes("slow")) return;
+          state.connected();
+          if (config.uri.includes("a.json")) state.failed("not_found", "there is none");
+          else {
+            state.documentReceived();
+            createOptions.receiver.answered(config.sourceIndex);
+          }
+        }),
+      );
     const { generations, configs, registry } = await start(argv, createSources);
     const series = async (name: string): Promise<readonly string[]> =>
       [...(await registry.metrics()).matchAll(new RegExp(`^bunting_agent_sync_${name}{source="(.*)`, "gm"))]
@@ -115,20 +111,13 @@ describe("FlagGenerations", () => {
   it("gives what a source remembers to the one in its place of another list, and to no other source", async () => {
     const argv = ["--uri", "file:a.json", "--uri", "file:b.json"];
     const remembered: (readonly (number | undefined)[])[] = [];
-    const createSources: typeof agentParts.createSources = (configs, { receiver }) => {
+    const createSources: typeof agentParts.createSources = (configs, createOptions) => {
+      const { receiver } = createOptions;
       remembered.push(configs.map(({ sourceIndex }) => receiver.memoryOf(sourceIndex).deletedAtMs));
-      return configs.map(({ uri, selector, sourceIndex }): SyncSource => {
+      return configs.map((config) => {
+        const { sourceIndex } = config;
         receiver.memoryOf(sourceIndex).deletedAtMs ??= remembered.length * 10 + sourceIndex;
-        const times = { since: 0, lastUpdate: undefined, error: undefined, warning: undefined };
-        const status = { sourceIndex, uri, selector, state: "connected", ...times };
-        return {
-          name: uri,
-          status: () => status as ReturnType<SyncSource["status"]>,
-          run: (signal) => {
-            receiver.answered(sourceIndex);
-            return aborted(signal);
-          },
-        };
+        return played(config, createOptions, () => receiver.answered(sourceIndex));
       });
     };
     const { generations } = await start(argv, createSources);

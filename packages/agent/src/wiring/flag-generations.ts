@@ -10,16 +10,7 @@ import type { ServedSource } from "../management/agent-readiness.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { FailingFlag, FollowedList, SourceMemory, SourceStatus } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-wiring.js";
-import {
-  alone,
-  end,
-  run,
-  runnable,
-  stop,
-  takeNewer,
-  type Generation,
-  type KeptSource,
-} from "./generation.js";
+import { alone, end, run, stop, takeNewer, type Generation, type KeptSource } from "./generation.js";
 import { generationAnswers } from "./generation-answers.js";
 import { recordedWhile } from "./recorded-while.js";
 import { sourcesOf, sourceSignals, type SourceSignals } from "./stored-flags.js";
@@ -137,13 +128,13 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
       },
       signal,
     );
-    await run(next, this.#failed, signal);
+    await run(next, (error) => context.logger.error({ error }, "a source has stopped"), signal);
     await answers;
     if (signal.aborted) {
       this.#forgetCopies(next);
       await end(next);
       this.#report(next);
-      for (const sourceIndex of alone(before)) await this.#restart(before, sourceIndex, signal);
+      for (const sourceIndex of alone(before)) before.stored.sources[sourceIndex]?.restart();
       // Copies on disk may be of an older version, which the generation that ended wrote last.
       before.stored.keepCopies();
       return false;
@@ -161,8 +152,8 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     this.#isFirst = false;
     this.#forgetCopies(before);
     await end(before);
-    for (const sourceIndex of new Set([...newer, ...alone(next)]))
-      await this.#restart(next, sourceIndex, signal);
+    // Their streams count on something else than what is held: others offer what is, and are told the newest.
+    for (const sourceIndex of [...newer, ...alone(next)]) next.stored.sources[sourceIndex]?.restart();
     // Copies on disk may be of the version before, which the generation that ended wrote last.
     next.stored.keepCopies();
     return true;
@@ -174,19 +165,6 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     for (const config of configs)
       if (!needed.some((other) => isSameSource(other, config))) stored.forgetCopy(config.sourceIndex);
   }
-
-  /** Its stream counts on something else than what is held: another one offers what is, and is told the newest. */
-  async #restart({ stored, sources }: Generation, sourceIndex: number, signal: AbortSignal): Promise<void> {
-    const source = stored.sources[sourceIndex];
-    if (source === undefined) return;
-    await sources[sourceIndex]?.stop();
-    const restarted = runnable(source);
-    sources[sourceIndex] = restarted;
-    await restarted.start(this.#failed, signal);
-  }
-
-  readonly #failed = (error: unknown): void =>
-    this.#options.wiring.context.logger.error({ error }, "a source has stopped");
 
   #make(
     configs: readonly SourceConfig[],
@@ -226,7 +204,9 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
         stored.freshness,
         "before the sources, each of which is away until it has answered",
       ),
-      sources: stored.sources.map((source) => runnable(source)),
+      sources: stored.sources.map((source) =>
+        runnableComponent(source, "flags may arrive before the first request"),
+      ),
       stale: new Set(),
       sourceList,
       told: undefined,

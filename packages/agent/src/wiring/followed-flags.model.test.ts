@@ -7,8 +7,9 @@ import { seededRandom } from "@bunting/test/support/seeded-random.js";
 import { expect } from "chai";
 import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { agentOptionTable } from "../options.js";
+import { OnDemandSource } from "../sync/on-demand-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
-import type { SyncSource, SyncSourceOptions } from "../sync/sync-source.js";
+import type { SyncSourceOptions } from "../sync/sync-source.js";
 import * as agentParts from "./agent-parts.js";
 import { followedFlags, type FollowedFlags } from "./followed-flags.js";
 import { sourceConfigsOf, sourceSignals } from "./stored-flags.js";
@@ -23,8 +24,8 @@ interface Document {
 }
 
 /** A stream that an agent has, as a proxy sees it. */
-class PlayedSource implements SyncSource {
-  readonly name = "played source";
+class PlayedSource {
+  readonly source: OnDemandSource<SourceConfig>;
   readonly topic: string;
   readonly options: SyncSourceOptions;
   isRunning = false;
@@ -36,24 +37,18 @@ class PlayedSource implements SyncSource {
     this.#config = config;
     this.options = options;
     this.topic = config.selector.replace("core.openfeature.dev/", "");
-  }
-
-  run(signal: AbortSignal): Promise<void> {
-    this.isRunning = true;
-    // A stream begins with what there is.
-    this.isDue = true;
-    return new Promise((resolve) => {
-      signal.addEventListener("abort", () => {
-        this.isRunning = false;
-        resolve();
+    this.source = new OnDemandSource(config, options, ({ state }, signal) => {
+      state.connected();
+      this.isRunning = true;
+      // A stream begins with what there is.
+      this.isDue = true;
+      return new Promise((resolve) => {
+        signal.addEventListener("abort", () => {
+          this.isRunning = false;
+          resolve();
+        });
       });
     });
-  }
-
-  status(): ReturnType<SyncSource["status"]> {
-    const { sourceIndex, uri, selector } = this.#config;
-    const times = { since: 0, lastUpdate: undefined, error: undefined, warning: undefined };
-    return { sourceIndex, uri, selector, state: "connected", ...times } as ReturnType<SyncSource["status"]>;
   }
 
   send(document: Document | undefined): void {
@@ -118,7 +113,7 @@ class Model {
       configs.map((config) => {
         const source = new PlayedSource(config, of);
         this.#sources.push(source);
-        return source;
+        return source.source;
       });
     const wiring = { options, parts: { ...agentParts, createSources }, context };
     const evaluator = new Evaluator({ clock });

@@ -1,9 +1,9 @@
-import { runnableComponent, type Component, type Signal } from "@bunting/runtime";
+import type { Component, Signal } from "@bunting/runtime";
 import type { SourceFlagsMessage } from "@bunting/sync-client/messages";
 import { AgentError } from "../agent-error.js";
 import type { CurrentDocument } from "../sync/current-document.js";
 import type { SourceConfig } from "../sync/source-config.js";
-import type { FailingFlag, FollowedList, SourceMemory, SyncSource } from "../sync/sync-source.js";
+import type { FailingFlag, FollowedList, SourceMemory } from "../sync/sync-source.js";
 import type { StoredFlags } from "./stored-flags.js";
 
 /** Some sources, with what is held of them. */
@@ -11,8 +11,7 @@ export interface Generation {
   readonly configs: readonly SourceConfig[];
   readonly stored: StoredFlags;
   readonly freshness: Component;
-  /** By place. */
-  readonly sources: Component[];
+  readonly sources: readonly Component[];
   /** Flags whose evaluations fail while it is served, with the places that its sources have. */
   readonly failing: Signal<FailingFlag>;
   /** Memories of the sources, by their places. */
@@ -58,10 +57,6 @@ export function takeNewer(
 
 function isSameDocument(one: CurrentDocument, other: CurrentDocument | undefined): boolean {
   return other !== undefined && (one.layout === other.layout || one.layout.bytes.equals(other.layout.bytes));
-}
-
-export function runnable(source: SyncSource): Component {
-  return runnableComponent(source, "flags may arrive before the first request");
 }
 
 export async function run(

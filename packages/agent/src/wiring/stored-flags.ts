@@ -6,7 +6,6 @@ import { FailingFlags } from "../store/failing-flags.js";
 import { FlagIntake } from "../store/flag-intake.js";
 import type { FlagStore } from "../store/flag-store.js";
 import { HeapBudget } from "../store/heap-budget.js";
-import { AskedAgain } from "../sync/asked-again.js";
 import type { FailingFlag, FollowedList, SourceMemory, SyncSource } from "../sync/sync-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import { sourcesHeapBytes } from "../sync/source-heap.js";
@@ -111,7 +110,7 @@ export function sourcesOf(
     evaluator,
     context,
   });
-  const created = parts.createSources(configs, {
+  const sources = parts.createSources(configs, {
     receiver: {
       deliver: (delivery) => intake.deliver(delivery),
       currentDocument: (sourceIndex) => store.currentDocument(sourceIndex),
@@ -141,7 +140,6 @@ export function sourcesOf(
     deletion: { policy: options.deletionPolicy, graceMs: options.deletionGrace },
     maxDocumentBytes,
   });
-  const sources = created.map((source) => new AskedAgain(source, context.clock));
   const keepCopies = (): void => {
     for (const { sourceIndex } of configs) {
       const current = store.currentDocument(sourceIndex);

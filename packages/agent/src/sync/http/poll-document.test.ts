@@ -8,18 +8,18 @@ import { testTls } from "@bunting/test/support/faulty-api-server/index.js";
 import { type Answer, document, HttpServer, type SeenRequest } from "@bunting/test/support/http-server.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { AskedAgain } from "../asked-again.js";
 import type { SourceConfig } from "../source-config.js";
 import { createSyncSource } from "../create-source.fixture.js";
 import { noSharedCredentials } from "../grpc-credentials.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
+import type { SyncSource } from "../sync-source.js";
 
 const one = '{"flags":{"one":{"state":"ENABLED","variants":{"on":true},"defaultVariant":"on"}}}';
 const two = one.replace('"one"', '"two"');
 
 interface Running {
-  readonly source: AskedAgain;
+  readonly source: SyncSource;
   readonly probe: SourceProbe;
   readonly stop: () => Promise<void>;
 }
@@ -55,7 +55,7 @@ describe("an http source", () => {
     const config = given ?? parseSources({ uris: [], sources: JSON.stringify([source]) })[0];
     if (config === undefined) throw new Error("a source");
     configs.push(config);
-    const created = new AskedAgain(createSyncSource(config, probe.options), clock);
+    const created = createSyncSource(config, probe.options);
     const abort = new AbortController();
     const ended = created.run(abort.signal);
     const each: Running = {

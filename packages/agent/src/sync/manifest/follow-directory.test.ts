@@ -3,10 +3,10 @@ import { systemClock, type Clock } from "@bunting/runtime";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
-import { AskedAgain } from "../asked-again.js";
 import { createSyncSource } from "../create-source.fixture.js";
 import { parseSources } from "../parse-sources.js";
 import { SourceProbe } from "../sync.fixture.js";
+import type { SyncSource } from "../sync-source.js";
 
 describe("a source of a directory", () => {
   let directory: TempDirectory;
@@ -20,10 +20,10 @@ describe("a source of a directory", () => {
     directory.remove();
   });
 
-  function run(probe = new SourceProbe()): { readonly source: AskedAgain; readonly probe: SourceProbe } {
+  function run(probe = new SourceProbe()): { readonly source: SyncSource; readonly probe: SourceProbe } {
     const [config] = parseSources({ uris: [`dir:${directory.path}`], sources: "" });
     if (config === undefined) throw new Error("no source");
-    const source = new AskedAgain(createSyncSource(config, probe.options), systemClock);
+    const source = createSyncSource(config, probe.options);
     const abort = new AbortController();
     const ended = source.run(abort.signal);
     stop = () => {

@@ -1,14 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseAllowedHost } from "@bunting/outbound/hosts";
-import { systemClock } from "@bunting/runtime";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
-import { AskedAgain } from "../asked-again.js";
 import { createSyncSource } from "../create-source.fixture.js";
 import type { RemoteSourceConfig } from "../source-config.js";
-import type { RemoteCopies } from "../sync-source.js";
+import type { RemoteCopies, SyncSource } from "../sync-source.js";
 import { SourceProbe } from "../sync.fixture.js";
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
@@ -77,7 +75,7 @@ describe("A source of provider remote", () => {
   }
 
   interface Running {
-    readonly source: AskedAgain;
+    readonly source: SyncSource;
     readonly probe: SourceProbe;
     /** Resolves when these flags are delivered, each of which is its value. */
     readonly has: (flags: Readonly<Record<string, string>>) => Promise<void>;
@@ -110,7 +108,7 @@ describe("A source of provider remote", () => {
         ...(remoteCopies === undefined ? {} : { remoteCopies: () => remoteCopies }),
       },
     };
-    const source = new AskedAgain(createSyncSource(config, options), systemClock);
+    const source = createSyncSource(config, options);
     const abort = new AbortController();
     const ended = source.run(abort.signal);
     stops.push(() => {
