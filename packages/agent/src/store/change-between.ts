@@ -1,14 +1,14 @@
 import { isSameFlag, type Flag } from "@bunting/evaluation";
-import type { FlagChange } from "./flag-change.js";
+import { identity, type FlagChange } from "./flag-change.js";
 import type { StoreChange } from "./flag-store.js";
 
 /** Changes that lead from the flags that were served to those that are. A flag whose source is merely at another place concerns the evaluator alone. */
 export function changeBetween(before: Iterable<Flag>, after: Iterable<Flag>): StoreChange {
-  const left = new Map([...before].map((flag) => [idOf(flag), flag]));
+  const left = new Map([...before].map((flag) => [identity(flag), flag]));
   const changes: FlagChange[] = [];
   const upserted: Flag[] = [];
   for (const is of after) {
-    const id = idOf(is);
+    const id = identity(is);
     const was = left.get(id);
     left.delete(id);
     if (was === is) continue;
@@ -22,8 +22,4 @@ export function changeBetween(before: Iterable<Flag>, after: Iterable<Flag>): St
   for (const was of removed)
     changes.push({ key: was.key, flagSetId: was.flagSetId, type: "delete", before: was, after: undefined });
   return { changes, upserted, removed };
-}
-
-function idOf({ flagSetId, key }: Flag): string {
-  return `${flagSetId}\0${key}`;
 }

@@ -1,14 +1,12 @@
-import type { Flag } from "@bunting/evaluation";
+import { compareFlagSetIds, type Flag } from "@bunting/evaluation";
+import { compareUtf8 } from "@bunting/protocol";
+import { identity } from "./flag-change.js";
 
-/**
- * Of all flags with the same flagSetId and key, the one that is served: that of the latest source. The others are kept behind it, so that
- * the next one takes over when it is removed.
- */
+/** Of all flags with the same flagSetId and key, the one that is served: that of the latest source. */
 export class EffectiveFlags {
   readonly #sets = new Map<string, Map<string, Flag>>();
-  /** Flags behind a served one, latest source first; few flags have any. */
-  readonly #shadowed = new Map<string, Map<string, Flag[]>>();
   #size = 0;
+  #sorted: readonly Flag[] | undefined;
 
   get size(): number {
     return this.#size;
@@ -18,51 +16,42 @@ export class EffectiveFlags {
     return this.#sets.get(flagSetId)?.get(key);
   }
 
-  *[Symbol.iterator](): IterableIterator<Flag> {
-    for (const set of this.#sets.values()) yield* set.values();
+  /** All of them, by flagSetId, then key. The list is never changed. */
+  sorted(): readonly Flag[] {
+    this.#sorted ??= Array.from(this.#sets.values(), (set) => [...set.values()])
+      .flat()
+      .sort((a, b) => compareFlagSetIds(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key));
+    return this.#sorted;
   }
 
-  /** Adds a flag, or replaces the one of the same source. */
+  /** Serves a flag, unless one of a later source is. */
   put(flag: Flag): void {
     const served = this.get(flag.flagSetId, flag.key);
-    if (served === undefined || served.sourceIndex <= flag.sourceIndex) {
-      if (served !== undefined && served.sourceIndex < flag.sourceIndex) this.#shadow(served);
-      this.#serve(flag);
-    } else this.#shadow(flag);
-  }
-
-  /** Removes a flag, served or not. A flag that its source has replaced is ignored. */
-  remove(flag: Flag): void {
-    const { flagSetId, key } = flag;
-    const behind = this.#shadowed.get(flagSetId)?.get(key);
-    if (this.get(flagSetId, key) === flag) {
-      const next = behind?.shift();
-      if (next === undefined) this.#drop(flagSetId, key);
-      else this.#serve(next);
-    } else if (behind?.includes(flag)) behind.splice(behind.indexOf(flag), 1);
-    if (behind?.length === 0) this.#shadowed.get(flagSetId)?.delete(key);
-  }
-
-  #serve(flag: Flag): void {
+    if (served !== undefined && served.sourceIndex > flag.sourceIndex) return;
     let set = this.#sets.get(flag.flagSetId);
     if (set === undefined) this.#sets.set(flag.flagSetId, (set = new Map<string, Flag>()));
-    if (!set.has(flag.key)) this.#size++;
+    if (served === undefined) this.#size++;
     set.set(flag.key, flag);
+    this.#sorted = undefined;
   }
 
-  #drop(flagSetId: string, key: string): void {
+  /** Serves flags no more, and instead of them those of other sources. */
+  remove(flags: readonly Flag[], others: readonly (readonly (Flag | undefined)[])[]): void {
+    const gone = new Set(flags.filter((flag) => this.#drop(flag)).map(identity));
+    if (gone.size === 0) return;
+    for (const other of others)
+      for (const flag of other) if (flag !== undefined && gone.has(identity(flag))) this.put(flag);
+  }
+
+  /** False if it is not served. */
+  #drop(flag: Flag): boolean {
+    const { flagSetId, key } = flag;
     const set = this.#sets.get(flagSetId);
-    if (set?.delete(key)) this.#size--;
-    if (set?.size === 0) this.#sets.delete(flagSetId);
-  }
-
-  #shadow(flag: Flag): void {
-    let set = this.#shadowed.get(flag.flagSetId);
-    if (set === undefined) this.#shadowed.set(flag.flagSetId, (set = new Map<string, Flag[]>()));
-    const others = (set.get(flag.key) ?? []).filter((other) => other.sourceIndex !== flag.sourceIndex);
-    set.set(
-      flag.key,
-      [...others, flag].sort((a, b) => b.sourceIndex - a.sourceIndex),
-    );
+    if (set?.get(key) !== flag) return false;
+    set.delete(key);
+    if (set.size === 0) this.#sets.delete(flagSetId);
+    this.#size--;
+    this.#sorted = undefined;
+    return true;
   }
 }

@@ -1,5 +1,10 @@
 import type { Flag } from "@bunting/evaluation";
 
+/** The same text for flags that stand for each other: those of several sources, or before and after a change. */
+export function identity({ flagSetId, key }: Pick<Flag, "flagSetId" | "key">): string {
+  return `${flagSetId.length} ${flagSetId}${key}`;
+}
+
 export type ChangeType = "write" | "update" | "delete";
 
 /** What one update did to one flag that is served. */

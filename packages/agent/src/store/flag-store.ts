@@ -1,7 +1,6 @@
 import { hash } from "node:crypto";
 import type { DocumentVersion } from "@bunting/sync-client/messages";
-import { compareFlagSetIds, type Flag, type InvalidFlag } from "@bunting/evaluation";
-import { compareUtf8 } from "@bunting/protocol";
+import type { Flag, InvalidFlag } from "@bunting/evaluation";
 import { cut, RateLimitedLog, singleLine, systemClock, type Context } from "@bunting/runtime";
 import { countReleased } from "../v8/collect-released.js";
 import type { CurrentDocument, DocumentName } from "../sync/current-document.js";
@@ -59,7 +58,6 @@ export class FlagStore {
   readonly #digests: (string | undefined)[] = [];
   #effective = new EffectiveFlags();
   readonly #listeners = new Set<(change: StoreChange) => void>();
-  #sorted: readonly Flag[] | undefined;
   /** The store of the other generation while sources are switched: both share the heap budget. */
   #beside: FlagStore | undefined;
   /** Sources whose newest document the flags in use left no room for, with the heap that it needs at least, in bytes. */
@@ -79,10 +77,7 @@ export class FlagStore {
 
   /** All flags that are served, by flagSetId, then key. The list is never changed, so callers may keep it. */
   flags(): readonly Flag[] {
-    this.#sorted ??= [...this.#effective].sort(
-      (a, b) => compareFlagSetIds(a.flagSetId, b.flagSetId) || compareUtf8(a.key, b.key),
-    );
-    return this.#sorted;
+    return this.#effective.sorted();
   }
 
   /** Size of the largest document that can be accepted, in bytes. */
@@ -176,7 +171,6 @@ export class FlagStore {
     this.#versions[sourceIndex] = from.#versions[fromIndex];
     this.#digests[sourceIndex] = from.#digests[fromIndex];
     for (const flag of moved.flags) if (flag !== undefined) this.#effective.put(flag);
-    this.#sorted = undefined;
   }
 
   /** Shares the heap budget with the other store, which needs the same call, until this is called with undefined. */
@@ -198,7 +192,6 @@ export class FlagStore {
     this.#states.fill(undefined);
     this.#versions.fill(undefined);
     this.#effective = new EffectiveFlags();
-    this.#sorted = undefined;
     this.#beside = undefined;
   }
 
@@ -246,7 +239,11 @@ export class FlagStore {
     const touched = [...update.put, ...update.removed];
     const before = touched.map((flag) => this.#effective.get(flag.flagSetId, flag.key));
     for (const flag of update.put) this.#effective.put(flag);
-    for (const flag of update.removed) this.#effective.remove(flag);
+    const others = this.#states.toSpliced(sourceIndex, 1);
+    this.#effective.remove(
+      update.removed,
+      others.map((state) => state?.flags ?? []),
+    );
     const changes: FlagChange[] = [];
     touched.forEach(({ key, flagSetId }, i) => {
       const was = before[i];
@@ -255,7 +252,6 @@ export class FlagStore {
       const type = was === undefined ? "write" : is === undefined ? "delete" : "update";
       changes.push({ key, flagSetId, type, before: was, after: is });
     });
-    if (changes.length > 0) this.#sorted = undefined;
     return {
       changes,
       upserted: changes.flatMap(({ after }) => after ?? []),

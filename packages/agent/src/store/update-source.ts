@@ -22,6 +22,7 @@ import {
   type FlagSetContext,
   type InvalidFlag,
 } from "@bunting/evaluation";
+import { identity } from "./flag-change.js";
 import { isSameSlice, parseSlice, parseText, type Slice } from "../document/slice.js";
 
 /** The document of one source, and the flags parsed from it. Immutable: an update creates a new one. */
@@ -289,10 +290,6 @@ function* goneFlags({ previousRows }: IndexedDocument, previous: SourceDocument 
   for (const [row, flag] of previous.flags.entries()) {
     if (kept[row] === 0 && flag !== undefined) yield flag;
   }
-}
-
-function identity(flag: Flag): string {
-  return `${flag.flagSetId}\0${flag.key}`;
 }
 
 /** The document of a source at another place in the list. It shares everything with what it is made of but its flags, which know the place. */

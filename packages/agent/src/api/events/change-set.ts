@@ -1,5 +1,5 @@
 import type { FlagFilter } from "@bunting/evaluation";
-import type { ChangeType, FlagChange } from "../../store/flag-change.js";
+import { identity, type ChangeType, type FlagChange } from "../../store/flag-change.js";
 
 interface Change {
   readonly key: string;
@@ -18,7 +18,7 @@ export class ChangeSet {
     const set = new ChangeSet();
     for (const change of changes) {
       const type = select === undefined ? change.type : typeFor(change, select);
-      if (type !== undefined) set.#changes.set(idOf(change), { key: change.key, type });
+      if (type !== undefined) set.#changes.set(identity(change), { key: change.key, type });
     }
     return set;
   }
@@ -48,10 +48,6 @@ export class ChangeSet {
     }
     return keys;
   }
-}
-
-function idOf({ flagSetId, key }: FlagChange): string {
-  return JSON.stringify([flagSetId, key]);
 }
 
 function typeFor({ before, after }: FlagChange, select: FlagFilter): ChangeType | undefined {
