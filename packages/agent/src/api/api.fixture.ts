@@ -98,7 +98,7 @@ export function createWorld(options: WorldOptions = {}): World {
   documents.forEach((_, index) => {
     if (options.unread?.includes(index) !== true) unread.answered(index);
   });
-  const dependencies = { evaluator, unread, selections, context, metrics, logger };
+  const dependencies = { evaluator, unread, selections, context, metrics };
   const services = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
     createEvaluationService(dialect, dependencies),
   );

@@ -1,6 +1,3 @@
-import { randomUUID } from "node:crypto";
-import { RpcError } from "@bunting/rpc";
-import type { Logger } from "@bunting/runtime";
 import type { EvaluationContext, ResolvedFlag, Resolution } from "@bunting/evaluation";
 import type { AllAnswer, Answer, AnyFlagAnswer } from "./answer.js";
 import type { ApiMetrics } from "./api-metrics.js";
@@ -19,7 +16,6 @@ export interface EvaluationDependencies {
   readonly selections: Selections;
   readonly context: ContextEnrichment;
   readonly metrics: ApiMetrics;
-  readonly logger: Pick<Logger, "error">;
 }
 
 /** The evaluation protocol of one dialect, without its encoding: gRPC and Connect add that. */
@@ -34,7 +30,7 @@ export function createEvaluationService(
   dialect: Dialect,
   dependencies: EvaluationDependencies,
 ): EvaluationService {
-  const { evaluator, unread, selections, context: enrichment, metrics, logger } = dependencies;
+  const { evaluator, unread, selections, context: enrichment, metrics } = dependencies;
   const enrich = dialect.mapsHeadersToContext ? enrichment.enrich : enrichment.enrichStatic;
 
   /** Counts a flag that is left out of the answer, as flagd does: over v1, it leaves flags out before it evaluates them, and counts none. */
@@ -81,14 +77,7 @@ export function createEvaluationService(
     resolveAll: (requested, headers) => {
       const selection = selections.of(textHeader(headers, selectorHeader));
       const context = enrich(requested, headers);
-      let flags: AnyFlagAnswer[];
-      try {
-        flags = answerAll(context, selection);
-      } catch (error) {
-        const trackingId = randomUUID();
-        logger.error({ error, trackingId }, "evaluating all flags failed");
-        throw new RpcError("UNKNOWN", `error resolving flags. Tracking ID: ${trackingId}`, { cause: error });
-      }
+      const flags = answerAll(context, selection);
       if (flags.length === 0 && unread.mayLack(selection)) throw evaluationError("PROVIDER_NOT_READY");
       return { flags, metadata: selection.metadata };
     },

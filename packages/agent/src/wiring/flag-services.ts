@@ -39,7 +39,7 @@ export function servicesOf(
   { store, evaluator, unread, telemetry }: FlagServicesParts,
 ): FlagServices {
   const { options, parts } = wiring;
-  const { clock, logger, metrics } = wiring.context;
+  const { clock, metrics } = wiring.context;
   const selections = createSelections();
   const {
     contextValue: contextValues,
@@ -50,7 +50,7 @@ export function servicesOf(
   const context = parts.createContextEnrichment({ contextValues, contextFromHeader });
   const evaluation = [evaluationV2, evaluationV1, schemaV1].map((dialect) =>
     telemetry.evaluations(
-      createEvaluationService(dialect, { evaluator, unread, selections, context, metrics, logger }),
+      createEvaluationService(dialect, { evaluator, unread, selections, context, metrics }),
     ),
   );
   const events = new parts.EventStreams({ flags: store, selections, clock, streamDeadlineMs, recentMs });
