@@ -8,7 +8,8 @@ import type { CallType } from "./content-type.js";
 import { connectEnd, envelope, webTrailers } from "./envelope.js";
 
 type Headers = Readonly<Record<string, string>>;
-type Failure = Pick<RpcError, "message" | "trailers"> & { readonly code: FailureCode };
+/** Why a call has no answer. */
+export type CallFailure = Pick<RpcError, "message" | "trailers"> & { readonly code: FailureCode };
 
 const ok: RpcStatus = { code: "OK", message: "" };
 
@@ -36,7 +37,7 @@ export class CallAnswer {
   }
 
   /** @param headers those that close the connection, if it must be */
-  fail({ code, message, trailers }: Failure, headers: Headers = {}): void {
+  fail({ code, message, trailers }: CallFailure, headers: Headers = {}): void {
     switch (this.#type.protocol) {
       case "connect": {
         const { accepted } = encodingHeaders.connect;

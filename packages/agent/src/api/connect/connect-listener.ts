@@ -14,9 +14,8 @@ import { checkUnread } from "../check-unread.js";
 import type { EvaluationService } from "../evaluation-service.js";
 import { clientDeadlineStatus, type EventStreams } from "../events/event-stream.js";
 import { decodeBase64 } from "./base64-body.js";
-import { CallAnswer } from "./call-answer.js";
+import { CallAnswer, type CallFailure } from "./call-answer.js";
 import { decompress, encodingHeaders, negotiateCompression, type Compression } from "./compression.js";
-import type { FailureCode } from "./connect-error.js";
 import { streamCallTypes, unaryCallTypes, type CallProtocol, type CallType } from "./content-type.js";
 import { soleEnvelope, type RequestTail } from "./envelope.js";
 import { proceduresOf, type Procedure } from "./procedure.js";
@@ -168,10 +167,14 @@ function callCount(
 
 /** As in flagd, a unary call is counted once its message could be read. */
 function countedReply(count: CallCount, reply: () => Buffer): Buffer {
+  const body = countingFailure(count, reply);
+  count("OK", body.length, 1);
+  return body;
+}
+
+function countingFailure<Result>(count: CallCount, run: () => Result): Result {
   try {
-    const body = reply();
-    count("OK", body.length, 1);
-    return body;
+    return run();
   } catch (error) {
     count(error instanceof RpcError ? error.code : "UNKNOWN", 0, 0);
     throw error;
@@ -206,13 +209,10 @@ function subscribe(call: WebCall, message: Buffer, options: ConnectListenerOptio
   const { procedure, type, answer, timeoutMs, exchange } = call;
   if (procedure.kind !== "stream") return;
   const count = callCount(call, message, options);
-  try {
+  countingFailure(count, () => {
     procedure.check[type.codec](message);
     events.checkSelector(exchange);
-  } catch (error) {
-    count(error instanceof RpcError ? error.code : "UNKNOWN", 0, 0);
-    throw error;
-  }
+  });
   const out = answer.stream(count);
   events.subscribeHttp(out, procedure.dialect, type.codec);
   if (timeoutMs === undefined || timeoutMs > maxTimerMs) return;
@@ -222,10 +222,7 @@ function subscribe(call: WebCall, message: Buffer, options: ConnectListenerOptio
   out.onClose(cancel);
 }
 
-function asFailure(
-  error: unknown,
-  logger: Pick<Logger, "error">,
-): Pick<RpcError, "message" | "trailers"> & { readonly code: FailureCode } {
+function asFailure(error: unknown, logger: Pick<Logger, "error">): CallFailure {
   if (error instanceof RpcError && error.code !== "OK")
     return { code: error.code, message: error.message, trailers: error.trailers };
   logger.error({ error }, "an evaluation over HTTP failed");
