@@ -4,9 +4,9 @@ import { stampOfFile } from "./small-file.js";
 
 /** Options of files that are read again when they change. */
 export interface ReloadOptions {
-  /** How often the files are looked at; default 2 s. Files that can't be used are reported after the second look. */
+  /** How often the files are looked at; default 2 s; Infinity: never. Files that can't be used are reported after the second look. */
   readonly intervalMs?: number;
-  readonly logger: Logger;
+  readonly logger: Pick<Logger, "info" | "warn">;
   readonly clock?: Clock;
   /** Called for each change of the files: with false when they can't be used, and what was read before stays in use. */
   readonly onReload?: ((isUsed: boolean) => void) | undefined;

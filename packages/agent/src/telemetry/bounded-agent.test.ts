@@ -50,7 +50,7 @@ describe("the connection to a collector over HTTP", () => {
           files: { cert: "", key: "", ca: "" },
           reloadIntervalMs: 0,
         },
-        { clock: systemClock, logger: { warn: () => undefined } },
+        { clock: systemClock, logger: { info: () => undefined, warn: () => undefined } },
       );
       const done = new Promise<void>((resolve) => connection.traces.export([], () => resolve()));
       await closed;

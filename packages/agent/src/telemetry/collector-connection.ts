@@ -7,11 +7,14 @@ import { OTLPTraceExporter as HttpTraceExporter } from "@opentelemetry/exporter-
 import type { PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import type { SpanExporter } from "@opentelemetry/sdk-trace-base";
 import { AgentError } from "../agent-error.js";
-import "../guard-grpc-clients.js";
-import { readSmallFile, type Clock, type Logger } from "@bunting/runtime";
+import { readSmallFile, WatchedFiles, type Clock, type Logger } from "@bunting/runtime";
+import { guardGrpcClients } from "@bunting/sync-client/guard";
 import { boundedAgent } from "./bounded-agent.js";
 import { signalUrl, type Collector } from "./collector.js";
 import { positiveFromEnv } from "./otel-variables.js";
+
+// For all clients of grpc-js, before the first of them connects.
+guardGrpcClients();
 
 /** Waiting exports of a signal; further ones are dropped. The exporters' 30 could keep 4 MB of answer each. */
 const concurrencyLimit = 2;
@@ -31,76 +34,61 @@ interface Exporters {
 
 interface ConnectionOptions {
   readonly clock: Clock;
-  readonly logger: Pick<Logger, "warn">;
+  readonly logger: Pick<Logger, "info" | "warn">;
 }
 
 /** The exporters to one collector. Certificates are read again at an interval, and new exporters take over if one has changed. */
 export class CollectorConnection {
   readonly traces: SpanExporter = {
-    export: (spans, done) => this.#exporters.traces.export(spans, done),
-    forceFlush: async () => this.#exporters.traces.forceFlush?.(),
-    shutdown: () => this.#exporters.traces.shutdown(),
+    export: (spans, done) => this.#exporters?.traces.export(spans, done),
+    forceFlush: async () => this.#exporters?.traces.forceFlush?.(),
+    shutdown: async () => this.#exporters?.traces.shutdown(),
   };
   readonly metrics: PushMetricExporter = {
-    export: (metrics, done) => this.#exporters.metrics.export(metrics, done),
-    forceFlush: () => this.#exporters.metrics.forceFlush(),
-    shutdown: () => this.#exporters.metrics.shutdown(),
+    export: (metrics, done) => this.#exporters?.metrics.export(metrics, done),
+    forceFlush: async () => this.#exporters?.metrics.forceFlush(),
+    shutdown: async () => this.#exporters?.metrics.shutdown(),
   };
-  readonly #collector: Collector;
-  readonly #options: ConnectionOptions;
-  #certificates: Certificates;
-  #exporters: Exporters;
-  #cancelReload: (() => void) | undefined;
+  readonly #files: WatchedFiles<Certificates>;
+  /** Undefined until the certificates have been read. */
+  #exporters: Exporters | undefined;
 
-  private constructor(collector: Collector, certificates: Certificates, options: ConnectionOptions) {
-    this.#collector = collector;
-    this.#options = options;
-    this.#certificates = certificates;
-    this.#exporters = createExporters(collector, certificates);
-    this.#reloadLater();
+  private constructor(collector: Collector, options: ConnectionOptions) {
+    const { files, reloadIntervalMs, uri } = collector;
+    this.#files = new WatchedFiles({
+      ...options,
+      intervalMs: reloadIntervalMs === 0 ? Infinity : reloadIntervalMs,
+      paths: Object.values(files).filter((file) => file !== ""),
+      name: "certificate for the collector",
+      effect: "telemetry is sent with it from now on",
+      fields: { collector: uri },
+      read: () => readCertificates(collector),
+      use: (certificates) => {
+        const previous = this.#exporters;
+        this.#exporters = createExporters(collector, certificates);
+        void Promise.allSettled([previous?.traces.shutdown(), previous?.metrics.shutdown()]);
+      },
+      summarize: () => ({}),
+    });
   }
 
   /** @throws AgentError OPTION_INVALID if a certificate can't be read. */
   static async open(collector: Collector, options: ConnectionOptions): Promise<CollectorConnection> {
+    const connection = new CollectorConnection(collector, options);
     try {
-      return new CollectorConnection(collector, await readCertificates(collector), options);
+      await connection.#files.start();
     } catch (cause) {
       // A header may be a token, which grpc-js quotes.
       const reason = (cause as Error).message.replace(/ value ".*" contains/s, " value contains");
       const message = `a certificate for the collector (--otel-cert-path, --otel-key-path, --otel-ca-path) or a header (OTEL_EXPORTER_OTLP_HEADERS) can't be used: ${reason}`;
       throw AgentError.optionInvalid(message);
     }
+    return connection;
   }
 
   /** To be called after the exporters have been shut down. */
   close(): void {
-    this.#cancelReload?.();
-    this.#cancelReload = undefined;
-  }
-
-  #reloadLater(): void {
-    const { files, reloadIntervalMs } = this.#collector;
-    if (reloadIntervalMs === 0 || Object.values(files).every((file) => file === "")) return;
-    this.#cancelReload = this.#options.clock.after(reloadIntervalMs, () => {
-      this.#reloadLater();
-      void this.#reload();
-    });
-  }
-
-  async #reload(): Promise<void> {
-    try {
-      const certificates = await readCertificates(this.#collector);
-      if (areEqual(certificates, this.#certificates) || this.#cancelReload === undefined) return;
-      const previous = this.#exporters;
-      this.#exporters = createExporters(this.#collector, certificates);
-      this.#certificates = certificates;
-      await Promise.allSettled([previous.traces.shutdown(), previous.metrics.shutdown()]);
-    } catch (error) {
-      this.#options.logger.warn(
-        { error },
-        "the certificates for the collector can't be read again: the previous ones stay in use",
-      );
-    }
+    this.#files.stop();
   }
 }
 
@@ -145,10 +133,4 @@ async function readCertificates({ files }: Collector): Promise<Certificates> {
   };
   const [ca, key, cert] = await Promise.all([read(files.ca), read(files.key), read(files.cert)]);
   return { ca, key, cert };
-}
-
-function areEqual(one: Certificates, other: Certificates): boolean {
-  const isEqual = (a: Buffer | undefined, b: Buffer | undefined): boolean =>
-    a === undefined || b === undefined ? a === b : a.equals(b);
-  return isEqual(one.ca, other.ca) && isEqual(one.key, other.key) && isEqual(one.cert, other.cert);
 }
