@@ -37,25 +37,21 @@ export function traceEvaluations(service: EvaluationService, starter: SpanStarte
         ...providerName,
         "feature_flag.key": cut(request.flagKey),
       });
-      return traced([evaluation, served], () => {
-        const answer = service.resolve(accessor, request, headers);
-        evaluation.end({
-          "feature_flag.result.variant": cut(answer.variant ?? ""),
-          "feature_flag.result.reason": answer.reason,
-        });
-        served.end({});
-        return answer;
+      const answer = traced(served, evaluation, () => service.resolve(accessor, request, headers));
+      evaluation.end({
+        "feature_flag.result.variant": cut(answer.variant ?? ""),
+        "feature_flag.result.reason": answer.reason,
       });
+      served.end({});
+      return answer;
     },
     resolveAll: (context, headers) => {
       const served = serve("ResolveAll", headers);
       const evaluation = served.child("flagEvaluationService(resolveAll)", providerName);
-      return traced([evaluation, served], () => {
-        const answer = service.resolveAll(context, headers);
-        evaluation.end({ "feature_flag.count": answer.flags.length });
-        served.end({});
-        return answer;
-      });
+      const answer = traced(served, evaluation, () => service.resolveAll(context, headers));
+      evaluation.end({ "feature_flag.count": answer.flags.length });
+      served.end({});
+      return answer;
     },
   };
 }
@@ -92,14 +88,13 @@ export function traceOfrep(listener: RequestListener, starter: SpanStarter): Req
 }
 
 /** Ends the spans with the error if there is one. The client's own mistakes do not fail the call's span. */
-function traced<T>(spans: readonly StartedSpan[], evaluate: () => T): T {
+function traced<T>(served: StartedSpan, evaluation: StartedSpan, evaluate: () => T): T {
   try {
     return evaluate();
   } catch (error) {
-    const [evaluation, served] = spans;
-    evaluation?.end({}, error as Error);
+    evaluation.end({}, error as Error);
     const code = error instanceof RpcError ? error.code : "INTERNAL";
-    served?.end({ "rpc.response.status_code": code }, isOurs(code) ? (error as Error) : undefined);
+    served.end({ "rpc.response.status_code": code }, isOurs(code) ? (error as Error) : undefined);
     throw error;
   }
 }
