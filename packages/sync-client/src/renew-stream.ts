@@ -17,6 +17,8 @@ export interface RenewalOptions {
   readonly token: string;
   readonly tokenFile: TokenFile;
   readonly clock: Clock;
+  /** How often the file is looked at, in ms; default 2 s. */
+  readonly tokenIntervalMs?: number;
   /** Time for the first answer of a new stream, in ms. */
   readonly answerTimeoutMs: number;
   /** Opens a stream on the same connection; resolves when it has ended, soon after an abort. */
@@ -51,6 +53,7 @@ interface Running {
  */
 export async function runRenewing(options: RenewalOptions, signal: AbortSignal): Promise<CallEnd> {
   const { tokenFile, clock, open, renewed, renewalFailed, answerTimeoutMs } = options;
+  const looks = { clock, intervalMs: options.tokenIntervalMs ?? 2_000 };
   const running = new Set<Running>();
   const start = (token: string, isRenewal: boolean): Running => {
     const one = startStream(open, token, isRenewal, signal);
@@ -61,7 +64,9 @@ export async function runRenewing(options: RenewalOptions, signal: AbortSignal):
   try {
     let current = start(options.token, false);
     for (;;) {
-      const token = await unlessEnded(current, (until) => tokenFile.waitForAnother(current.token, until));
+      const token = await unlessEnded(current, (until) =>
+        tokenFile.waitForAnother(current.token, looks, until),
+      );
       if (token === undefined) return await current.end;
       const next = start(token, true);
       current.buffer.pause();

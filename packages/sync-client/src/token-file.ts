@@ -7,18 +7,11 @@ const maxFileBytes = 16 * 1024;
 /** A file with a token that something else replaces, as the kubelet does with those of ServiceAccounts. */
 export class TokenFile {
   readonly path: string;
-  readonly #clock: Clock;
-  readonly #intervalMs: number;
   readonly #binding: TokenBinding | undefined;
 
-  /**
-   * @param intervalMs how often `waitForAnother` looks at the file, in ms
-   * @param binding absent: the token may go wherever its reader connects to
-   */
-  constructor(path: string, clock: Clock, intervalMs: number, binding?: TokenBinding) {
+  /** @param binding absent: the token may go wherever its reader connects to */
+  constructor(path: string, binding?: TokenBinding) {
     this.path = path;
-    this.#clock = clock;
-    this.#intervalMs = intervalMs;
     this.#binding = binding;
   }
 
@@ -35,11 +28,19 @@ export class TokenFile {
     throw new Error(`the token file ${this.path} can't be used: ${problem}`);
   }
 
-  /** Resolves with the token of the file once it is another one; with undefined if the signal aborts before. */
-  async waitForAnother(token: string, signal: AbortSignal): Promise<string | undefined> {
+  /**
+   * Resolves with the token of the file once it is another one; with undefined if the signal aborts before.
+   *
+   * @param intervalMs how often the file is looked at
+   */
+  async waitForAnother(
+    token: string,
+    { clock, intervalMs }: { readonly clock: Clock; readonly intervalMs: number },
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     let stamp = "";
     for (;;) {
-      await sleep(this.#intervalMs, signal, this.#clock);
+      await sleep(intervalMs, signal, clock);
       if (signal.aborted) return undefined;
       const newest = await stampOfFile(this.path);
       if (newest === stamp) continue;

@@ -81,7 +81,7 @@ export class GrpcSource {
     this.#maxDocumentBytes = Math.min(config.maxMessageBytes ?? Infinity, options.maxDocumentBytes);
     this.#room = new HeapRoom(options.context.clock);
     this.#secrets = new SentSecrets(config.headers);
-    this.#tokenFile = tokenFileOf(config, options.context.clock, this.#timing.tokenIntervalMs);
+    this.#tokenFile = tokenFileOf(config);
     // Flag sets come as documents of flagd.sync.v1.
     const topic = config.isIncremental ? undefined : topicOf(config.selector);
     if (topic === undefined) return;
@@ -157,6 +157,7 @@ export class GrpcSource {
         token,
         tokenFile,
         clock: this.#options.context.clock,
+        tokenIntervalMs: this.#timing.tokenIntervalMs,
         answerTimeoutMs: this.#timing.renewalTimeoutMs,
         open: (turn, until) => this.#open(channel, turn, until),
         renewed: () => this.#state.renewed(),

@@ -167,10 +167,9 @@ function tokenOf(
   { config, options }: SyncSourceParts<HttpSourceConfig>,
   client: HttpClient,
 ): RequestToken | undefined {
-  const { clock } = options.context;
-  if (config.oauth !== undefined) return new AccessToken(config.oauth, client, clock);
+  if (config.oauth !== undefined) return new AccessToken(config.oauth, client, options.context.clock);
   // It is read before each request, so nothing waits for another one.
-  const file = tokenFileOf(config, clock, Infinity);
+  const file = tokenFileOf(config);
   if (file === undefined) return undefined;
   const header = async (): Promise<string> => {
     try {

@@ -1,5 +1,5 @@
 import type { SecretsRead } from "@bunting/remote";
-import { readPemFile, type Clock } from "@bunting/runtime";
+import { readPemFile } from "@bunting/runtime";
 import type { RemoteSourceConfig } from "../source-config.js";
 import { tokenFileOf } from "../source-token.js";
 
@@ -8,10 +8,9 @@ const maxCertificateBytes = 1024 * 1024;
 /** Reads what a source shows its remote, and whom it trusts, from files that something else replaces. The promise never rejects. */
 export async function readCredentialFiles(
   config: Pick<RemoteSourceConfig, "tokenFile" | "tokenBinding" | "certPath">,
-  clock: Clock,
 ): Promise<SecretsRead> {
   try {
-    const credential = await tokenFileOf(config, clock, Infinity)?.read();
+    const credential = await tokenFileOf(config)?.read();
     const { certPath } = config;
     const ca = certPath === "" ? undefined : await authoritiesOf(certPath);
     return {

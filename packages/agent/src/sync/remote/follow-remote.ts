@@ -139,7 +139,7 @@ export class RemoteFollower {
       provider,
       kind,
       clock,
-      readSecrets: hasFiles ? () => readCredentialFiles(config, clock) : undefined,
+      readSecrets: hasFiles ? () => readCredentialFiles(config) : undefined,
       sink: {
         flags: () => this.#sides.remote?.flags,
         take: (document) => {

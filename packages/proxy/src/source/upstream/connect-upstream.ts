@@ -29,8 +29,6 @@ const tlsFileNames = {
   clientKeyPath: "--upstream-client-key-file",
 };
 const connectTimeoutMs = 10_000;
-/** Interval of reads of the token file. */
-const tokenIntervalMs = 2_000;
 
 /** Opens a connection, or says why that is not possible. The files are read each time, so that they may be renewed. */
 export async function connectUpstream(
@@ -41,7 +39,7 @@ export async function connectUpstream(
   let token: UpstreamConnection["token"];
   try {
     if (files.tokenFile !== "") {
-      const file = new TokenFile(files.tokenFile, clock, tokenIntervalMs);
+      const file = new TokenFile(files.tokenFile);
       token = { file, text: await file.read() };
     }
   } catch (error) {
