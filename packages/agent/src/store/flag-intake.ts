@@ -49,9 +49,15 @@ export class FlagIntake {
 
   /** Takes over what a source delivered. A document that is refused leaves the store and the last-known-good copy as they were. */
   deliver({ sourceIndex, bytes, version, isDeletion }: Delivery): DeliveryResult {
-    const result = this.#take(sourceIndex, bytes, version);
-    if ("refusal" in result) return result;
-    const { accepted, lastKnownGood } = this.#options;
+    const { store, accepted, lastKnownGood } = this.#options;
+    let result: DeliveryResult;
+    try {
+      result = store.replace(sourceIndex, bytes, version);
+    } catch (error) {
+      // The store has logged and counted it, and serves what it had.
+      if (error instanceof AgentError) return { refusal: error.message };
+      throw error;
+    }
     accepted(sourceIndex);
     if (isDeletion === true) lastKnownGood.forget(sourceIndex);
     else lastKnownGood.keep(sourceIndex, bytes, version);
@@ -64,15 +70,5 @@ export class FlagIntake {
     store.confirm(sourceIndex, version);
     const current = store.currentDocument(sourceIndex);
     if (current !== undefined) lastKnownGood.keep(sourceIndex, current.layout.bytes, version);
-  }
-
-  #take(sourceIndex: number, bytes: Buffer, version: DocumentVersion | undefined): DeliveryResult {
-    try {
-      return this.#options.store.replace(sourceIndex, bytes, version);
-    } catch (error) {
-      // The store has logged and counted it, and serves what it had.
-      if (error instanceof AgentError) return { refusal: error.message };
-      throw error;
-    }
   }
 }
