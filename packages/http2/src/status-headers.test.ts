@@ -22,4 +22,9 @@ describe("encodeStatusMessage", () => {
     expect(encodeStatusMessage("flag a/b: no")).to.equal("flag a/b: no");
     expect(encodeStatusMessage("100 %\r\nü€")).to.equal("100 %25%0D%0A%C3%BC%E2%82%AC");
   });
+
+  it("encodes a blank at either end, for which HTTP/2 clients drop the whole header", () => {
+    const messages = [" for it: ", "  two", "100% ", " "].map(encodeStatusMessage);
+    expect(messages).to.deep.equal(["%20for it:%20", "%20 two", "100%25%20", "%20"]);
+  });
 });

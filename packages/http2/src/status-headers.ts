@@ -3,8 +3,8 @@ import { statusCode, type RpcStatus } from "./status.js";
 type Headers = Readonly<Record<string, string>>;
 
 const ok: Headers = { "grpc-status": "0" };
-/** Everything outside printable ASCII, and the percent sign itself. */
-const unsafe = /[^\x20-\x7e]|%/;
+/** Everything outside printable ASCII, the percent sign itself, and a blank at either end, with which a header is malformed (RFC 9113 8.2.1). */
+const unsafe = /[^\x20-\x7e]|%|^ | $/;
 
 /** The trailers that carry a status. */
 export function statusHeaders(status: RpcStatus): Headers {
@@ -26,5 +26,5 @@ export function encodeStatusMessage(message: string): string {
       byte >= 0x20 && byte <= 0x7e && byte !== 0x25
         ? String.fromCharCode(byte)
         : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  return encoded;
+  return encoded.replace(/^ | $/g, "%20");
 }

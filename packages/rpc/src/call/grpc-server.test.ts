@@ -103,6 +103,14 @@ describe("GrpcServer", () => {
       }
     });
 
+    it("ends with a message that begins and ends with a blank", async () => {
+      const fails = bytesUnary("/t.T/Fails", () => {
+        throw new RpcError("ABORTED", " why: ");
+      });
+      const client = new BytesClient(await serve([fails]));
+      expect(await failure(client.unary("/t.T/Fails", Buffer.alloc(0)))).to.include({ details: " why: " });
+    });
+
     it("hides other errors from the client, and logs them", async () => {
       const logger = recordingLogger();
       const secret = new Error("the password is 1234");
