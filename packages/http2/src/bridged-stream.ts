@@ -82,6 +82,12 @@ export class BridgedStream extends PlainStream {
   override onEnd(): void {
     this.#request.complete = true;
     this.#request.push(null);
+    super.onEnd();
+  }
+
+  protected override onLeftOpen(): void {
+    this.#ended();
+    super.onLeftOpen();
   }
 
   protected override onClosed(): void {

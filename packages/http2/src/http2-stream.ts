@@ -208,10 +208,14 @@ export abstract class Http2Stream implements WatchedStream, ContentReceiver {
     if (this.#hasEnded) this.#end();
   }
 
-  /** The answer was sent. A client that has not ended its request would keep the stream, and its memory, open. */
   #end(): void {
     if (this.hasRequestEnded) this.close();
-    else setImmediate(closeLeftOpen, this);
+    else this.onLeftOpen();
+  }
+
+  /** The answer was sent. A client that has not ended its request would keep the stream, and its memory, open. */
+  protected onLeftOpen(): void {
+    setImmediate(closeLeftOpen, this);
   }
 
   /** Changes the send window by so many bytes. False if it is larger now than RFC 9113 allows. */

@@ -1,0 +1,83 @@
+import { expect } from "chai";
+import type { PortListener } from "@bunting/server";
+import type { PortListenerOptions } from "@bunting/server/internal/port/port-listener-options.js";
+import {
+  eventually,
+  listen,
+  rawClient,
+  releaseAfterEach,
+  wire,
+  type RawClient,
+} from "@bunting/test/support/grpc-port.js";
+
+/** A POST of /, whose content follows. */
+const post = (streamId: number): Buffer =>
+  wire.frame(1, 4, streamId, Buffer.from([0x83, 0x86, 0x84, 0x01, 1, 0x61]));
+
+/** The error codes of the RST_STREAM frames that a client has received. */
+function resets({ received }: RawClient): number[] {
+  const bytes = Buffer.from(received, "latin1");
+  const codes: number[] = [];
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
+    if (bytes[at + 3] === wire.type.rstStream) codes.push(bytes.readUInt32BE(at + 9));
+  return codes;
+}
+
+describe("a request over HTTP/2 that is answered before its end", () => {
+  releaseAfterEach();
+
+  let listener: PortListener;
+  let closedAnswers: number;
+  let client: RawClient;
+
+  beforeEach(() => begin());
+
+  async function begin(options: Partial<PortListenerOptions> = {}): Promise<void> {
+    closedAnswers = 0;
+    listener = await listen({
+      ...options,
+      grpc: { onStream: () => undefined },
+      http: (_, response) => {
+        response.on("close", () => closedAnswers++);
+        response.writeHead(404).end("There is nothing.");
+      },
+    });
+    client = await rawClient(listener);
+    client.send(Buffer.concat([wire.preface, wire.settings(), wire.settingsAck(), post(1)]));
+    await eventually(() => client.received.includes("There is nothing."), "the answer");
+  }
+
+  /** Resolves when the server has handled what was sent until now. */
+  async function handled(): Promise<void> {
+    const pings = client.frames(wire.type.ping);
+    client.send(wire.ping());
+    await eventually(() => client.frames(wire.type.ping) > pings, "the answer to PING");
+  }
+
+  it("may be sent to its end without a reset, to which clients such as curl lose the answer", async () => {
+    await handled();
+    expect(closedAnswers).to.equal(1);
+    // More than a window holds.
+    const content = Array.from({ length: 5 }, () => wire.data(1, Buffer.alloc(16_000), 0));
+    client.send(Buffer.concat([...content, wire.data(1, Buffer.alloc(0))]));
+    await handled();
+    expect(resets(client)).to.deep.equal([]);
+    // It has closed: what still comes on it is an error of the client.
+    client.send(wire.data(1, Buffer.alloc(1), 0));
+    await eventually(() => resets(client).length > 0, "RST_STREAM");
+    expect(resets(client)).to.deep.equal([5]);
+  });
+
+  it("is reset without an error if its client does not end it soon", async () => {
+    await eventually(() => resets(client).length > 0, "RST_STREAM");
+    expect(resets(client)).to.deep.equal([0]);
+    await handled();
+  });
+
+  it("is reset without an error, too, where it would be a stall: its client has the answer, and must not try again", async () => {
+    let stalled = 0;
+    await begin({ stall: { timeoutMs: 80, onStreamStalled: () => stalled++ } });
+    await eventually(() => resets(client).length > 0, "RST_STREAM");
+    expect([resets(client), stalled]).to.deep.equal([[0], 1]);
+  });
+});
