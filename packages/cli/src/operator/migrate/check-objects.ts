@@ -9,11 +9,14 @@ import type { MigrationFinding } from "./migration-finding.js";
 
 const options = { maxDocumentBytes: 1.5 * 1024 * 1024 };
 
+const bucketProviders: ReadonlySet<string> = new Set(["gcs", "azblob", "s3"]);
+
 /** Findings about what users have in the cluster: objects, and the Pods that use them. */
 export function checkObjects(facts: MigrationFacts): readonly MigrationFinding[] {
   return [
     ...facts.flags.flatMap(checkFlag),
     ...checkVariables("FeatureFlagSource", facts.sources),
+    ...facts.sources.flatMap(checkBuckets),
     ...checkSharing(facts),
     ...checkWatchers(facts.pods),
     ...checkNodePods(facts.nodePods),
@@ -40,6 +43,18 @@ function checkVariables(kind: string, sources: readonly KubeObject[]): readonly 
     const names = envVars.map(({ name }) => name).join(", ");
     const message = `applications get its envVars (${names}) too, and may read them: application-env: stock keeps that; with connection only the sidecar has them`;
     return [{ severity: "warns", object: `${kind} ${textOf(source)}`, message }];
+  });
+}
+
+function checkBuckets(source: KubeObject): readonly MigrationFinding[] {
+  const { sources = [], defaultSyncProvider } = (source["spec"] ?? {}) as {
+    readonly sources?: readonly { readonly source: string; readonly provider?: string }[];
+    readonly defaultSyncProvider?: string;
+  };
+  return sources.flatMap(({ source: address, provider = defaultSyncProvider ?? "" }) => {
+    if (!bucketProviders.has(provider)) return [];
+    const message = `only flagd reads ${address}, a source of the provider ${provider}: new Pods get no flags of it; fetch the object over https with the provider http, or keep flagd as their sidecar with sidecar-image`;
+    return [{ severity: "warns", object: `FeatureFlagSource ${textOf(source)}`, message }];
   });
 }
 

@@ -144,6 +144,18 @@ describe("checkObjects", () => {
       .and.contain("(X, Y)");
   });
 
+  it("names the sources that only flagd reads", () => {
+    const sources = [
+      object("shop/a", { sources: [{ source: "s3://flags/a.json", provider: "s3" }, { source: "b" }] }),
+      object("shop/b", { defaultSyncProvider: "gcs", sources: [{ source: "gs://flags/b.json" }] }),
+      object("shop/c", { sources: [{ source: "https://flags.test/c.json", provider: "http" }] }),
+    ];
+    expect(briefly(checkObjects({ ...none, sources })).map((line) => line.split(",")[0])).to.deep.equal([
+      "warns FeatureFlagSource shop/a: only flagd reads s3://flags/a.json",
+      "warns FeatureFlagSource shop/b: only flagd reads gs://flags/b.json",
+    ]);
+  });
+
   it("names each use over namespaces without consent once", () => {
     const sources = [
       object("platform/shared", {}, { "bunting.dev/readers": "shop" }),
