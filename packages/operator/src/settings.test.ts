@@ -161,6 +161,19 @@ describe("the settings of the operator's parts", () => {
     });
   });
 
+  it("refuse options of the proxy that the operator has itself, because its Service and its probes have to agree", async () => {
+    for (const [option, own] of [
+      ["port=9000", "--proxy-port"],
+      ["management-port=9001", "--proxy-management-port"],
+      ["debug=true", "--proxy-debug-logging"],
+    ] as const) {
+      const settle = async () => proxySettings(await read(`--proxy-option=${option}`), "1.2.3");
+      const error: unknown = await settle().catch((thrown: unknown) => thrown);
+      expect(error, option).to.have.property("code", "OPTION_INVALID");
+      expect(String(error)).to.include(own);
+    }
+  });
+
   it("refuse a proxy whose management port answers TLS alone, where neither probes nor the operator would reach it", async () => {
     const settle = async (value: string): Promise<unknown> =>
       proxySettings(await read(`--proxy-option=management-tls=${value}`), "1.2.3");

@@ -47,8 +47,18 @@ export function proxySettings(options: OperatorOptions, version: string): ProxyS
   };
 }
 
+/** Options of the proxy that have one of the operator, because its Service and its probes have to agree. */
+const ownOptions: Readonly<Record<string, string>> = {
+  port: "--proxy-port",
+  "management-port": "--proxy-management-port",
+  debug: "--proxy-debug-logging",
+};
+
 /** The further options of the proxy. Its security is either theirs, or the operator's. */
 function usableOptions({ proxyOption, proxySecurity, proxy }: OperatorOptions): ProxySettings["options"] {
+  for (const [name, own] of Object.entries(ownOptions))
+    if (Object.hasOwn(proxyOption, name))
+      throw new OperatorError("OPTION_INVALID", `--proxy-option ${name}=… is said by ${own}: write that`);
   // No Pod of it would ever be ready.
   if (proxyOption["management-tls"] === "on")
     throw new OperatorError(
