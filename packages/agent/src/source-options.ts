@@ -59,7 +59,7 @@ export const sourceOptions = optionGroup(sourceGroup, {
     { group: sourceGroup, env: ["BUNTING_INSTANCE"] },
   ),
   cacheDir: textOption(
-    "A directory for the last-known-good copies of each source's flags, to start from while the source is unreachable; if empty, no copies are kept.",
+    "A directory for the last-known-good copies of each source's flags, to start from while the source is unreachable. One directory for each agent; if empty, no copies are kept.",
   ),
   sourceList: textOption(
     "Which list of FeatureFlags the agent follows, as the operator writes it: NAMESPACE/TEXT@FRAME:BEFORE:AFTER. A proxy that knows the list tells which FeatureFlags it has, and the agent takes these in place of those that its sources name, without a restart.",
