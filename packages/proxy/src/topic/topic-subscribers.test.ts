@@ -1,3 +1,6 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { expect } from "chai";
 import fc from "fast-check";
 import { createLogger, systemClock, RateLimitedLog } from "@bunting/runtime";
@@ -73,5 +76,27 @@ describe("the subscribers of a topic", () => {
         expect([subscribers.size, ...subscribers.all]).to.deep.equal([0]);
       }),
     );
+  });
+
+  it("are not kept in memory once they have left, also while there is no first version", async () => {
+    const subscribers = new TopicSubscribers({
+      fanOut: new FanOut(),
+      context: { clock: systemClock, metrics: noMetrics },
+      onConverged: () => undefined,
+    });
+    const comeAndGo = (): WeakRef<Subscription>[] => {
+      const members = Array.from(
+        { length: 100 },
+        () => new Subscription(nowhere, { wake: () => undefined, refuse: () => undefined }),
+      );
+      for (const one of members) subscribers.add(one);
+      for (const one of members) subscribers.delete(one, false);
+      return members.map((one) => new WeakRef(one));
+    };
+    const left = [...comeAndGo(), ...comeAndGo()];
+    await nextTurn();
+    setFlagsFromString("--expose-gc");
+    (runInNewContext("gc") as () => void)();
+    expect(left.filter((each) => each.deref() !== undefined)).to.have.length(0);
   });
 });

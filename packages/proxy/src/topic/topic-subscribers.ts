@@ -24,8 +24,11 @@ export interface TopicSubscribersOptions {
 export class TopicSubscribers implements Pass {
   readonly #options: TopicSubscribersOptions;
   readonly #subscriptions = new Set<Subscription>();
-  /** The walk of the pass under way. It leaves out none, though subscribers come and go meanwhile. */
-  #walk = this.#subscriptions.values();
+  /**
+   * The walk of the pass under way, or the last one; undefined before the first. It leaves out none, though subscribers come and go meanwhile. An iterator
+   * that is not at its end keeps all who were in the Set since it began.
+   */
+  #walk: Iterator<Subscription, undefined> | undefined;
   readonly #convergence: Convergence;
   #isUnderWay = false;
   #startOver = false;
@@ -79,7 +82,7 @@ export class TopicSubscribers implements Pass {
 
   /** Called by the fan-out only. */
   step(): boolean {
-    let subscription = this.#walk.next().value;
+    let subscription = this.#walk?.next().value;
     if (subscription === undefined && this.#startOver) {
       this.#startOver = false;
       this.#walk = this.#subscriptions.values();
