@@ -12,6 +12,8 @@ export interface FollowedRefreshesOptions {
 
 /** Time-out of an owner's read, after which this replica reads the topic for itself. */
 const ownerMs = 2_000;
+/** Time-out of this replica's own read: few topics are read at a time, and one that can't be read must not keep others from being read. */
+const ownMs = 10_000;
 
 /** Has the owner read topics again that peers know newer versions of. */
 export class FollowedRefreshes extends ClaimedReads<ReplicatedTopic> {
@@ -51,9 +53,13 @@ export class FollowedRefreshes extends ClaimedReads<ReplicatedTopic> {
   }
 
   async #byItself(topic: ReplicatedTopic, signal: AbortSignal): Promise<boolean> {
-    const read = new Promise<boolean>(
-      (resolve) => void topic.refresh(() => resolve(true), topic.peerOfOthers),
-    );
-    return (await unlessAborted(read, signal)) === true;
+    let cancel = (): void => undefined;
+    const read = new Promise<void>((resolve) => (cancel = topic.refresh(resolve, topic.peerOfOthers)));
+    try {
+      return await within(ownMs, unlessAborted(read, signal), this.#options.clock);
+    } finally {
+      // It ends the watch that was opened for it, if nobody else needs that.
+      cancel();
+    }
   }
 }
