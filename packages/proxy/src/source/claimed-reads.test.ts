@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { FairQueue } from "@bunting/runtime";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { expect } from "chai";
 import { ClaimedReads, type ClaimedReadsOptions } from "./claimed-reads.js";
@@ -69,6 +70,30 @@ describe("ClaimedReads", () => {
     await answer("a", true);
     expect(done).to.deep.equal(["first", "late"]);
     clock.advance(10_000);
+    await nextTurn();
+    expect(begun).to.deep.equal(["a", "a"]);
+  });
+
+  it("looks through no claims for one to a key that is being read, or rests: thousands of agents may have come with one version", async () => {
+    create();
+    reads.claim("a", "one", () => undefined);
+    await nextTurn();
+    const walk = FairQueue.prototype[Symbol.iterator];
+    let looks = 0;
+    FairQueue.prototype[Symbol.iterator] = function (this: FairQueue<unknown>) {
+      looks++;
+      return walk.call(this);
+    };
+    try {
+      for (let index = 0; index < 100; index++) reads.claim("a", "one", () => undefined);
+      await answer("a", true);
+      reads.claim("a", "one", () => undefined);
+      await nextTurn();
+      expect(looks).to.equal(1);
+    } finally {
+      FairQueue.prototype[Symbol.iterator] = walk;
+    }
+    clock.advance(1_000);
     await nextTurn();
     expect(begun).to.deep.equal(["a", "a"]);
   });

@@ -51,7 +51,8 @@ export class ClaimedReads<Key> {
     const claim = { key, peer, done };
     this.#claims.add(peer, claim);
     this.#byKey.add(key, claim);
-    queueMicrotask(() => this.#next());
+    // The end of its read or of its rest looks for the next one, in place of each of thousands of claims.
+    if (!this.#isBusy(key)) queueMicrotask(() => this.#next());
     return () => void this.#end(claim);
   }
 
@@ -68,6 +69,10 @@ export class ClaimedReads<Key> {
     await Promise.all(this.#running);
   }
 
+  #isBusy(key: Key): boolean {
+    return this.#reading.has(key) || this.#resting.has(key);
+  }
+
   /** False if the claim has ended already. */
   #end(claim: Claim<Key>): boolean {
     this.#byKey.delete(claim.key, claim);
@@ -80,7 +85,7 @@ export class ClaimedReads<Key> {
     if (this.#hasStopped || this.#cancelPause !== undefined) return;
     for (const { key, peer } of this.#claims) {
       if (this.#reading.size >= maxConcurrent) return;
-      if (this.#reading.has(key) || this.#resting.has(key)) continue;
+      if (this.#isBusy(key)) continue;
       const leftMs = restMs?.(key) ?? 0;
       if (leftMs > 0) {
         this.#rest(key, leftMs);
