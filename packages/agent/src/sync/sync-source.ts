@@ -91,7 +91,7 @@ export interface FailingFlag {
 
 export interface PodEnvironment {
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Where token, ca.crt and namespace are; "" for the place where the kubelet mounts them. */
+  /** Where token and ca.crt are; "" for the place where the kubelet mounts them. */
   readonly serviceAccountDirectory: string;
   /** What the agent is called among others that ask a proxy for the same flags; the name of the host if it is empty or absent. */
   readonly instance?: string;

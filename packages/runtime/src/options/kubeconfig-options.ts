@@ -18,6 +18,6 @@ export function serviceAccountOption(
   group: string,
   purpose = "",
 ): { readonly serviceAccountDirectory: OptionSpec<string> } {
-  const describe = `Directory with token, ca.crt and namespace of the Pod's ServiceAccount${purpose}; if not given, /var/run/secrets/kubernetes.io/serviceaccount.`;
+  const describe = `Directory with token and ca.crt of the Pod's ServiceAccount${purpose}; if not given, /var/run/secrets/kubernetes.io/serviceaccount.`;
   return optionGroup(group, { serviceAccountDirectory: textOption(describe) });
 }
