@@ -17,7 +17,7 @@ export function releaseFrames(error: unknown): void {
 }
 
 /** Failures of the process or of the machine: they say nothing of the file that was read, or of the module that was loaded. */
-const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO", "ENXIO", "ESTALE"]);
+const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO", "ESTALE"]);
 
 /** Whether something could not be had just now, for want of a file descriptor for instance: nobody has refused it. */
 export function isShortage(error: unknown): boolean {
