@@ -87,6 +87,19 @@ describe("flagComments", () => {
     expect(new Set(await severities(update))).to.deep.equal(new Set(["warning"]));
   });
 
+  it("refuses an update for an error that it adds to many warnings, since errors are read before these", async () => {
+    const warnings = Array.from({ length: maxExtensionFindings }, (_, index) => ({
+      severity: "warning" as const,
+      message: `flag ${index}: no description`,
+    }));
+    findings = ({ metadata }) =>
+      metadata["labels"] === undefined
+        ? warnings
+        : [{ severity: "error", message: "no owner" }, ...warnings.slice(1)];
+    const update = { operation: "UPDATE", oldObject: flag(), object: flag({ labels: {} }) };
+    expect((await severities(update)).filter((severity) => severity === "error")).to.have.length(1);
+  });
+
   it("asks nobody before the Extensions are read, or of what is no object", async () => {
     isRead = false;
     expect(await severities({})).to.deep.equal([]);

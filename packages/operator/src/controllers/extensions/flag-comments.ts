@@ -40,8 +40,9 @@ export function flagComments({
     if (!isWrong || !isNamed(oldObject)) return { findings, remarks };
     const before = await ask(oldObject, asked);
     const known = new Set(before.findings.map(({ message }) => message));
-    // It can't be seen whether an extension that fails now has said the same before, nor what one said beyond the findings that are read.
-    const isUnknown = before.remarks.length > 0 || before.findings.length >= maxExtensionFindings;
+    // It can't be seen whether an extension that fails now has said the same before, nor which errors one said beyond the findings that are read.
+    const errorsBefore = before.findings.filter(({ severity }) => severity === "error").length;
+    const isUnknown = before.remarks.length > 0 || errorsBefore >= maxExtensionFindings;
     return {
       findings: findings.map((finding) =>
         finding.severity === "error" && (isUnknown || known.has(finding.message))
