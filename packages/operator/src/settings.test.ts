@@ -161,11 +161,10 @@ describe("the settings of the operator's parts", () => {
     });
   });
 
-  it("refuse options of the proxy that the operator has itself, because its Service and its probes have to agree", async () => {
+  it("refuse another port of the proxy than the operator's, where its Service does not lead", async () => {
     for (const [option, own] of [
       ["port=9000", "--proxy-port"],
       ["management-port=9001", "--proxy-management-port"],
-      ["debug=true", "--proxy-debug-logging"],
     ] as const) {
       const settle = async () => proxySettings(await read(`--proxy-option=${option}`), "1.2.3");
       const error: unknown = await settle().catch((thrown: unknown) => thrown);
@@ -181,6 +180,12 @@ describe("the settings of the operator's parts", () => {
     expect(error).to.have.property("code", "OPTION_INVALID");
     expect(String(error)).to.include("management-tls=both");
     expect(await settle("both")).to.deep.include({ options: { "management-tls": "both" } });
+  it("take options of the proxy that only say again what the operator does", async () => {
+    const again = "--proxy-option=port=9000,management-port=8016,debug=true";
+    const { options } = proxySettings(await read(again, "--proxy-port=9000"), "1.2.3");
+    expect(options).to.deep.equal({ port: "9000", "management-port": "8016", debug: "true" });
+  });
+
   });
 
   it("refuse an option of the proxy that would replace what the Secret says", async () => {

@@ -47,18 +47,10 @@ export function proxySettings(options: OperatorOptions, version: string): ProxyS
   };
 }
 
-/** Options of the proxy that have one of the operator, because its Service and its probes have to agree. */
-const ownOptions: Readonly<Record<string, string>> = {
-  port: "--proxy-port",
-  "management-port": "--proxy-management-port",
-  debug: "--proxy-debug-logging",
-};
-
 /** The further options of the proxy. Its security is either theirs, or the operator's. */
-function usableOptions({ proxyOption, proxySecurity, proxy }: OperatorOptions): ProxySettings["options"] {
-  for (const [name, own] of Object.entries(ownOptions))
-    if (Object.hasOwn(proxyOption, name))
-      throw new OperatorError("OPTION_INVALID", `--proxy-option ${name}=… is said by ${own}: write that`);
+function usableOptions(options: OperatorOptions): ProxySettings["options"] {
+  const { proxyOption, proxySecurity, proxy } = options;
+  checkPorts(options);
   // No Pod of it would ever be ready.
   if (proxyOption["management-tls"] === "on")
     throw new OperatorError(
@@ -81,6 +73,17 @@ function usableOptions({ proxyOption, proxySecurity, proxy }: OperatorOptions): 
 }
 
 function redisOf(options: OperatorOptions): { readonly redis?: RedisSecret } {
+/** Ports have options of the operator, because its Service and its probes have to agree; the same number twice does no harm. */
+function checkPorts({ proxyOption, proxyPort, proxyManagementPort }: OperatorOptions): void {
+  for (const [name, port] of Object.entries({ port: proxyPort, "management-port": proxyManagementPort })) {
+    if ((proxyOption[name] ?? String(port)) === String(port)) continue;
+    throw new OperatorError(
+      "OPTION_INVALID",
+      `--proxy-option ${name}=${proxyOption[name]} would have the proxy listen where its Service does not lead: write --proxy-${name}`,
+    );
+  }
+}
+
   const { redisSecret: name, redisSecretFiles: files, proxyOption } = options;
   if (name === "") return {};
   const redis: RedisSecret = { name, files };
