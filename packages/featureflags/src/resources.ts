@@ -58,6 +58,7 @@ export {
   type SecretKey,
 } from "./resource/remote-flag-provider.js";
 export { resourceFields } from "./resource/resource-fields.js";
+export { collectorProblem, contextKeyProblem, sourceProblem } from "./resource/sidecar-start.js";
 export {
   inlineAnnotations,
   inlineFileName,

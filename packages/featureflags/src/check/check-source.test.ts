@@ -110,7 +110,7 @@ describe("what the definitions of deploy/crds refuse", () => {
   it("finds credentials that no request would be sent with, and those that are there twice", () => {
     const credentialsSecretRef = { name: "token" };
     const of = (entry: JsonObject): readonly string[] =>
-      found({ sources: [{ source: "flags.example", credentialsSecretRef, ...entry }] });
+      found({ sources: [{ source: "https://flags.example", credentialsSecretRef, ...entry }] });
     for (const provider of ["http", "grpc"]) expect(of({ provider }), provider).to.deep.equal([]);
     expect(of({ provider: "s3" })).to.deep.equal([
       "source sources.0.credentialsSecretRef: only the providers http and grpc send credentials",
@@ -128,6 +128,50 @@ describe("what the definitions of deploy/crds refuse", () => {
     expect(checkInProcessSpec({ cache: "LRU" }).map(({ path, message }) => [...path, message])).to.deep.equal(
       [["cache", 'there is no cache "LRU": write lru or disabled']],
     );
+  });
+});
+
+describe("what the operator's webhook refuses", () => {
+  const of = (entry: JsonObject, spec: JsonObject = {}): readonly string[] =>
+    found({ ...spec, sources: [entry] }).map((line) => line.split(/[;:]/).slice(0, 3).join(":"));
+
+  it("finds addresses with which a sidecar would not start", () => {
+    const problem = "source sources.0: the sidecar would not start:";
+    expect(of({ source: "flags.example/f.json", provider: "http" })).to.deep.equal([
+      `${problem} its address is no URL`,
+    ]);
+    expect(of({ source: "flags.example" }, { defaultSyncProvider: "http" })).to.have.length(1);
+    expect(of({ source: "envoy://localhost:9211", provider: "grpc" })).to.deep.equal([
+      `${problem} its address names no server`,
+    ]);
+    for (const source of ["$(FLAGS)/f.json", "https://$(HOST)/f.json", "HTTP://a.example"])
+      expect(of({ source, provider: "http" }), source).to.deep.equal([]);
+  });
+
+  it("finds intervals, tokens and selectors that it would not start with, where they are sent", () => {
+    const source = "https://flags.example";
+    for (const [field, value, provider, other] of [
+      ["interval", 86_401, "http", "grpc"],
+      ["httpSyncBearerToken", "secret\n", "http", "grpc"],
+      ["selector", "größe", "grpc", "http"],
+    ] as const) {
+      expect(of({ source, provider, [field]: value }), field).to.have.length(1);
+      expect(of({ source, provider: other, [field]: value }), field).to.deep.equal([]);
+    }
+    expect(of({ source, provider: "http", interval: -1 }), "once").to.have.length(1);
+  });
+
+  it("finds a collector, and keys of context values, that it does not take", () => {
+    expect(of({ source: "a" }, { otelCollectorUri: "dns:///otel:4317" })).to.deep.equal([
+      'source otelCollectorUri: "dns:///otel',
+    ]);
+    for (const otelCollectorUri of ["otel:4317", "https://[::1]:4317", "", null])
+      expect(of({ source: "a" }, { otelCollectorUri })).to.deep.equal([]);
+    const contextValues = { "a,b": "c", "a=b": "c", ok: "a,b=c" };
+    expect(found({ ...good, contextValues }).map((line) => line.split(":")[0])).to.deep.equal([
+      "source contextValues.a,b",
+      "source contextValues.a=b",
+    ]);
   });
 });
 

@@ -3,11 +3,13 @@ import { nearestWord, quoted } from "@bunting/runtime/options";
 import { definedFields } from "../resource/defined-fields.js";
 import { featureFlagSourceDefaults } from "../resource/feature-flag-source.js";
 import { resourceFields } from "../resource/resource-fields.js";
+import { collectorProblem, contextKeyProblem, sourceProblem } from "../resource/sidecar-start.js";
 import type { Finding } from "./finding.js";
 
 type Path = readonly string[];
 
 const providers = ["kubernetes", "file", "http", "grpc", "gcs", "azblob", "s3", "flagd-proxy"];
+const addressProviders = ["http", "grpc", "gcs", "azblob", "s3"] as const;
 const flagProviders = new Set(["kubernetes", "file", "flagd-proxy"]);
 /** What the operator takes where neither the source nor the FeatureFlagSource names one. */
 const usualProvider = "kubernetes";
@@ -36,6 +38,8 @@ export function checkSourceSpec(written: JsonObject): readonly Finding[] {
       ? [error("source", "the path of a socket begins with a slash", ["socketPath"])]
       : []),
     ...checkKeepAlive(spec["keepAliveMinTime"]),
+    ...checkCollector(spec["otelCollectorUri"]),
+    ...checkContextKeys(spec["contextValues"]),
   ];
 }
 
@@ -91,6 +95,7 @@ function checkEntry(entry: unknown, defaultProvider: unknown, path: Path): reado
   else if (isText(provider)) findings.push(...checkProvider(provider, [...path, "provider"]));
   if (interval !== undefined && !(Number.isInteger(interval) && Number(interval) >= 0))
     findings.push(error("source", "an interval is a number of seconds, 0 or more", [...path, "interval"]));
+  if (isText(source)) findings.push(...checkAddress(source, entry, defaultProvider, path));
   const problem = (entry["credentialsSecretRef"] ?? null) === null ? undefined : credentialsProblem(entry);
   if (problem !== undefined) findings.push(error("source", problem, [...path, "credentialsSecretRef"]));
   return findings;
@@ -106,6 +111,39 @@ function credentialsProblem({
   if (isText(provider) && provider !== "http" && provider !== "grpc")
     return "only the providers http and grpc send credentials";
   return isText(token) ? "a source has one token: leave out httpSyncBearerToken" : undefined;
+}
+
+/** What the operator leaves out, and its webhook refuses, because a sidecar would not start with it. */
+function checkAddress(
+  source: string,
+  entry: JsonObject,
+  defaultProvider: unknown,
+  path: Path,
+): readonly Finding[] {
+  const provider = addressProviders.find((each) => each === providerOf(entry, defaultProvider));
+  if (provider === undefined) return [];
+  const { interval, httpSyncBearerToken: token, selector } = entry;
+  const problem = sourceProblem(provider, {
+    source,
+    // A negative one is found already.
+    interval: typeof interval === "number" ? Math.max(interval, 0) : 0,
+    httpSyncBearerToken: isText(token) ? token : "",
+    selector: isText(selector) ? selector : "",
+  });
+  return problem === undefined ? [] : [error("source", `the sidecar would not start: ${problem}`, path)];
+}
+
+function checkCollector(uri: unknown): readonly Finding[] {
+  const problem = isText(uri) ? collectorProblem(uri) : undefined;
+  return problem === undefined ? [] : [error("source", `${shown(uri)}: ${problem}`, ["otelCollectorUri"])];
+}
+
+function checkContextKeys(values: unknown): readonly Finding[] {
+  const keys = isObject(values) ? Object.keys(values) : [];
+  return keys.flatMap((key) => {
+    const problem = contextKeyProblem(key);
+    return problem === undefined ? [] : [error("source", problem, ["contextValues", key])];
+  });
 }
 
 function checkKeepAlive(interval: unknown): readonly Finding[] {

@@ -1,7 +1,8 @@
-import type {
-  EnvironmentVariable,
-  FeatureFlagSourceSpec,
-  ResourceRequirements,
+import {
+  contextKeyProblem,
+  type EnvironmentVariable,
+  type FeatureFlagSourceSpec,
+  type ResourceRequirements,
 } from "@bunting/featureflags/resources";
 import type { Severity } from "@bunting/featureflags/checks";
 import { quoted } from "@bunting/runtime";
@@ -9,7 +10,7 @@ import { usableEnvironment } from "../desired/usable-environment.js";
 import { nanoUnits } from "../pod/quantity.js";
 import { resolveSource } from "../sources/source-element.js";
 import type { SourceProblem } from "../sources/source-problem.js";
-import { collectorProblem } from "../sources/usable-collector.js";
+import { unusableCollector } from "../sources/usable-collector.js";
 import { prefixProblem } from "../sources/usable-prefix.js";
 
 /** A finding about a FeatureFlagSource. With an error, Pods that use it could not be created, or their sidecar could not start. */
@@ -33,7 +34,7 @@ export function checkFeatureFlagSource(spec: FeatureFlagSourceSpec): readonly So
   return [
     ...checkSources(spec),
     ...checkSetting("envVarPrefix", prefixProblem(spec.envVarPrefix)),
-    ...checkSetting("otelCollectorUri", collectorProblem(spec.otelCollectorUri)),
+    ...checkSetting("otelCollectorUri", unusableCollector(spec.otelCollectorUri)),
     ...checkVariables(spec.envVars ?? []),
     ...checkResources(spec.resources ?? {}),
     ...checkContext(spec),
@@ -137,9 +138,8 @@ function checkContext({
 }: FeatureFlagSourceSpec): SourceFinding[] {
   const findings: SourceFinding[] = [];
   for (const key of Object.keys(contextValues)) {
-    if (!/[=,]/.test(key)) continue;
-    const message = `the sidecar would take a part of ${quoted(key)} for a key or value: use one without "=" and ","`;
-    findings.push({ severity: "error", message, path: ["contextValues", key] });
+    const message = contextKeyProblem(key);
+    if (message !== undefined) findings.push({ severity: "error", message, path: ["contextValues", key] });
   }
   for (const header of Object.keys(headerToContextMappings)) {
     if (headerName.test(header)) continue;

@@ -1,5 +1,5 @@
 import { posix } from "node:path";
-import type { SourceEntry, SourceProvider } from "@bunting/featureflags/resources";
+import { sourceProblem, type SourceEntry, type SourceProvider } from "@bunting/featureflags/resources";
 import { quoted } from "@bunting/protocol";
 import type { CrossNamespace } from "./consent.js";
 import { credentialsSecret, type CredentialsSecret } from "./credentials-secret.js";
@@ -144,7 +144,7 @@ function withCredentials(
 }
 
 function remote(
-  { source }: SourceEntry,
+  entry: SourceEntry,
   provider: "http" | "grpc" | "gcs" | "azblob" | "s3",
   fields: { readonly [Field in keyof SourceElement]?: SourceElement[Field] | undefined },
 ): ResolvedSource | SourceProblem {
@@ -156,40 +156,10 @@ function remote(
   // Empty, false and 0 are absent, as in Go.
   const present = Object.entries(fields).filter(([, value]) => Boolean(value));
   const element = { uri: source, provider, ...(Object.fromEntries(present) as Partial<SourceElement>) };
-  const problem = elementProblem(element);
+  const problem = sourceProblem(provider, entry);
+  const { source } = entry;
   if (problem === undefined) return { element, way: "remote", provider };
   return { reason: "InvalidSetting", message: `the source ${quoted(source)} is left out: ${problem}` };
-}
-
-/** As flagd has it: a day. */
-const maxIntervalSeconds = 86_400;
-
-/** Why the sidecar would not start with an element among others. Nobody knows what Kubernetes will put in the place of `$(NAME)`. */
-function elementProblem({
-  uri,
-  provider,
-  bearerToken = "",
-  selector = "",
-  interval = 0,
-}: SourceElement): string | undefined {
-  const isKnown = !uri.includes("$(");
-  if (provider === "http" && isKnown && !isHttpUrl(uri))
-    return "its address is no URL; write http://HOST/PATH or https://HOST/PATH";
-  if (
-    provider === "grpc" &&
-    isKnown &&
-    !/^(?!envoy:).|^envoy:\/\/[^/]+\/./.test(uri.replace(/^grpcs?:\/\//, ""))
-  )
-    return "its address names no server; write HOST:PORT, or envoy://HOST:PORT/SERVICE";
-  if (interval < 0 || interval > maxIntervalSeconds)
-    return `its interval is ${interval}; write a number of seconds up to ${maxIntervalSeconds}`;
-  if (!/^[ -~]*$/.test(bearerToken + selector))
-    return "its token or selector has a character that no header has, such as a line break";
-  return undefined;
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 function given(text: string | undefined): string | undefined {
