@@ -63,13 +63,20 @@ describe("the settings of the operator's parts", () => {
     });
   });
 
-  it("have sidecars read buckets only where their image is flagd's", async () => {
-    const reads = async (...argv: string[]): Promise<unknown> =>
-      sourceSettings(await read(...argv)).readsBuckets;
-    expect(await reads()).to.equal(undefined);
-    expect(await reads("--sidecar-image=ghcr.io/open-feature/flagd")).to.equal(true);
-    expect(await reads("--flagd-image=mirror.example/flagd-v0@sha256:" + "0".repeat(64))).to.equal(true);
-    expect(await reads("--sidecar-image=flagd.example/bunting-agent")).to.equal(undefined);
+  it("have sidecars and Flagds, each by its image, read what only flagd does", async () => {
+    const ofFlagd = async (...argv: string[]): Promise<unknown> => {
+      const options = await read(...argv);
+      return [sourceSettings(options), flagdSettings(options, "1.2.3")].map((each) => each.isFlagd ?? false);
+    };
+    expect(await ofFlagd()).to.deep.equal([false, false]);
+    expect(await ofFlagd("--sidecar-image=mirror.example:5000/open-feature/flagd")).to.deep.equal([
+      true,
+      false,
+    ]);
+    const digest = `@sha256:${"0".repeat(64)}`;
+    expect(await ofFlagd(`--flagd-image=mirror.example/flagd-v0${digest}`)).to.deep.equal([false, true]);
+    for (const image of ["flagd.example:5000/bunting-agent", "mirror.example/agent:like-flagd"])
+      expect(await ofFlagd(`--sidecar-image=${image}`), image).to.deep.equal([false, false]);
   });
 
   it("name an image by its tag, by a digest in place of one, or as it is if it has a digest", async () => {
@@ -173,6 +180,12 @@ describe("the settings of the operator's parts", () => {
     }
   });
 
+  it("take options of the proxy that only say again what the operator does", async () => {
+    const again = "--proxy-option=port=9000,management-port=8016,debug=true";
+    const { options } = proxySettings(await read(again, "--proxy-port=9000"), "1.2.3");
+    expect(options).to.deep.equal({ port: "9000", "management-port": "8016", debug: "true" });
+  });
+
   it("refuse a proxy whose management port answers TLS alone, where neither probes nor the operator would reach it", async () => {
     const settle = async (value: string): Promise<unknown> =>
       proxySettings(await read(`--proxy-option=management-tls=${value}`), "1.2.3");
@@ -180,12 +193,6 @@ describe("the settings of the operator's parts", () => {
     expect(error).to.have.property("code", "OPTION_INVALID");
     expect(String(error)).to.include("management-tls=both");
     expect(await settle("both")).to.deep.include({ options: { "management-tls": "both" } });
-  it("take options of the proxy that only say again what the operator does", async () => {
-    const again = "--proxy-option=port=9000,management-port=8016,debug=true";
-    const { options } = proxySettings(await read(again, "--proxy-port=9000"), "1.2.3");
-    expect(options).to.deep.equal({ port: "9000", "management-port": "8016", debug: "true" });
-  });
-
   });
 
   it("refuse an option of the proxy that would replace what the Secret says", async () => {

@@ -4,6 +4,7 @@ import type {
   ResourceRequirements,
 } from "@bunting/featureflags/resources";
 import { quoted } from "@bunting/runtime";
+import type { SourceReader } from "./admission/check-feature-flag-source.js";
 import type { FlagdSettings } from "./desired/flagd/flagd-settings.js";
 import { imageReference, isImageReference } from "./desired/image-reference.js";
 import { proxySecurityOptions } from "./desired/proxy-security/proxy-tls.js";
@@ -72,7 +73,6 @@ function usableOptions(options: OperatorOptions): ProxySettings["options"] {
   return proxyOption;
 }
 
-function redisOf(options: OperatorOptions): { readonly redis?: RedisSecret } {
 /** Ports have options of the operator, because its Service and its probes have to agree; the same number twice does no harm. */
 function checkPorts({ proxyOption, proxyPort, proxyManagementPort }: OperatorOptions): void {
   for (const [name, port] of Object.entries({ port: proxyPort, "management-port": proxyManagementPort })) {
@@ -84,6 +84,7 @@ function checkPorts({ proxyOption, proxyPort, proxyManagementPort }: OperatorOpt
   }
 }
 
+function redisOf(options: OperatorOptions): { readonly redis?: RedisSecret } {
   const { redisSecret: name, redisSecretFiles: files, proxyOption } = options;
   if (name === "") return {};
   const redis: RedisSecret = { name, files };
@@ -112,6 +113,7 @@ export function sidecarSettings(options: OperatorOptions, version: string): Side
 export function flagdSettings(options: OperatorOptions, version: string): FlagdSettings {
   return {
     image: imageOf("flagd", options.flagdImage, options.flagdTag, version),
+    ...(isFlagd(options.flagdImage) ? { isFlagd: true } : {}),
     ports: {
       evaluation: options.flagdPort,
       ofrep: options.flagdOfrepPort,
@@ -135,16 +137,21 @@ export function sourceSettings(options: OperatorOptions): SourceSettings {
     crossNamespace,
     ...(watchNamespaces.length === 0 ? {} : { served: watchNamespaces }),
     providerKubernetes,
-    ...([options.sidecarImage, options.flagdImage].some(isFlagd) ? { readsBuckets: true } : {}),
+    ...(isFlagd(options.sidecarImage) ? { isFlagd: true } : {}),
     proxyAddress: proxyAddress({ namespace, clusterDomain, port }),
     defaults: sourceDefaults(options),
     inProcessDefaults: inProcessDefaults(options),
   };
 }
 
-/** Mirrors of an image have other registries, and maybe more in its name. */
+/** For whom it is to refuse FeatureFlagSources: of sidecars and Flagds, flagd takes more. */
+export function sourceReader({ sidecarImage, flagdImage }: OperatorOptions): SourceReader {
+  return { isFlagd: isFlagd(sidecarImage) || isFlagd(flagdImage) };
+}
+
+/** Mirrors of an image have other registries, and maybe more in its name. A tag says nothing. */
 function isFlagd(image: string): boolean {
-  return /(?:^|\/)[^/]*flagd[^/]*$/.test(image);
+  return /(?:^|\/)[^/:@]*flagd[^/]*$/.test(image);
 }
 
 function sourceDefaults(options: OperatorOptions): Omit<FeatureFlagSourceSpec, "sources"> {

@@ -306,7 +306,7 @@ export class AdmissionWorld {
       pods(webhookPaths.pod, false),
       pods(webhookPaths.requiredPod, true),
       [webhookPaths.featureFlag, featureFlagWebhook({ ...flagRules, clock: this.clock })],
-      [webhookPaths.featureFlagSource, featureFlagSourceWebhook],
+      [webhookPaths.featureFlagSource, featureFlagSourceWebhook({})],
     ]);
   }
 

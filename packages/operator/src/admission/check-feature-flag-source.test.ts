@@ -66,6 +66,8 @@ describe("checkFeatureFlagSource", () => {
       "error spec.otelCollectorUri",
     ]);
     expect(brief({ otelCollectorUri: "otel.obs:4317" })).to.deep.equal([]);
+    const ofFlagd = { sources, otelCollectorUri: "dns:///otel.obs:4317" };
+    expect(checkFeatureFlagSource(ofFlagd, { isFlagd: true })).to.deep.equal([]);
   });
 
   it("finds sources with which the sidecar would not start", () => {

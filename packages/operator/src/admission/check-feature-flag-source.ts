@@ -8,7 +8,7 @@ import type { Severity } from "@bunting/featureflags/checks";
 import { quoted } from "@bunting/runtime";
 import { usableEnvironment } from "../desired/usable-environment.js";
 import { nanoUnits } from "../pod/quantity.js";
-import { resolveSource } from "../sources/source-element.js";
+import { resolveSource, type ProviderRules } from "../sources/source-element.js";
 import type { SourceProblem } from "../sources/source-problem.js";
 import { unusableCollector } from "../sources/usable-collector.js";
 import { prefixProblem } from "../sources/usable-prefix.js";
@@ -21,6 +21,9 @@ export interface SourceFinding {
   readonly path: readonly string[];
 }
 
+/** What will read the sources. */
+export type SourceReader = Pick<ProviderRules, "isFlagd">;
+
 /** Linux starts no program with a longer argument (MAX_ARG_STRLEN, 128 KiB); the sources become one, as JSON. */
 const maxSourcesBytes = 120_000;
 const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
@@ -30,11 +33,14 @@ const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
  *
  * @param spec as the API server has it, so that its fields have the types of the definition
  */
-export function checkFeatureFlagSource(spec: FeatureFlagSourceSpec): readonly SourceFinding[] {
+export function checkFeatureFlagSource(
+  spec: FeatureFlagSourceSpec,
+  reader: SourceReader = {},
+): readonly SourceFinding[] {
   return [
     ...checkSources(spec),
     ...checkSetting("envVarPrefix", prefixProblem(spec.envVarPrefix)),
-    ...checkSetting("otelCollectorUri", unusableCollector(spec.otelCollectorUri)),
+    ...checkSetting("otelCollectorUri", unusableCollector(spec.otelCollectorUri, reader)),
     ...checkVariables(spec.envVars ?? []),
     ...checkResources(spec.resources ?? {}),
     ...checkContext(spec),

@@ -3,29 +3,35 @@ import { isJsonObject, type JsonObject } from "@bunting/protocol";
 import { admitted, type AdmissionAnswer } from "./admission-answer.js";
 import type { Webhook } from "./admission-handler.js";
 import type { AdmissionRequest } from "./admission-review.js";
-import { checkFeatureFlagSource, type SourceFinding } from "./check-feature-flag-source.js";
+import {
+  checkFeatureFlagSource,
+  type SourceFinding,
+  type SourceReader,
+} from "./check-feature-flag-source.js";
 import { refusalOf, sentenceOf } from "./validate-feature-flag.js";
 
 const sourceKind = { group: "core.openfeature.dev", version: "v1beta1", kind: "FeatureFlagSource" } as const;
 
 /** Refuses FeatureFlagSources with which no Pod could start, as far as their definition can't; updates only for what they add. */
-export const featureFlagSourceWebhook: Webhook = {
-  name: "featureflagsource",
-  kinds: [sourceKind],
-  review: reviewSource,
-};
+export function featureFlagSourceWebhook(reader: SourceReader): Webhook {
+  return {
+    name: "featureflagsource",
+    kinds: [sourceKind],
+    review: (request) => reviewSource(request, reader),
+  };
+}
 
 /** The answer to a review of a FeatureFlagSource. */
-export function reviewSource({
-  operation,
-  subResource,
-  object,
-  oldObject,
-}: AdmissionRequest): AdmissionAnswer {
+export function reviewSource(
+  { operation, subResource, object, oldObject }: AdmissionRequest,
+  reader: SourceReader = {},
+): AdmissionAnswer {
   const isWrite = operation === "CREATE" || operation === "UPDATE";
   if (!isWrite || subResource !== "" || object === undefined) return admitted;
-  const findings = findingsOf(object);
-  const before = new Set(oldObject === undefined ? [] : findingsOf(oldObject).map(({ message }) => message));
+  const findings = findingsOf(object, reader);
+  const before = new Set(
+    oldObject === undefined ? [] : findingsOf(oldObject, reader).map(({ message }) => message),
+  );
   const isNewError = ({ severity, message }: SourceFinding): boolean =>
     severity === "error" && !before.has(message);
   const refused = findings.filter(isNewError);
@@ -36,7 +42,7 @@ export function reviewSource({
 }
 
 /** Nothing of an object whose form is not that of the type: its definition sees to that. */
-function findingsOf({ spec = null }: JsonObject): readonly SourceFinding[] {
+function findingsOf({ spec = null }: JsonObject, reader: SourceReader): readonly SourceFinding[] {
   if (!isJsonObject(spec) || !Array.isArray(spec["sources"])) return [];
-  return checkFeatureFlagSource(spec as unknown as FeatureFlagSourceSpec);
+  return checkFeatureFlagSource(spec as unknown as FeatureFlagSourceSpec, reader);
 }

@@ -8,7 +8,7 @@ const rules: ProviderRules = {
   proxyAddress: proxyAddress({ namespace: "flags", clusterDomain: "cluster.local", port: 8015 }),
   providerKubernetes: "proxy",
   crossNamespace: "consent",
-  readsBuckets: true,
+  isFlagd: true,
 };
 const resolve = (entry: SourceEntry, defaultProvider?: string, over: Partial<ProviderRules> = {}) =>
   resolveSource(entry, defaultProvider, { ...rules, ...over });
@@ -189,11 +189,19 @@ describe("resolveSource", () => {
   for (const provider of ["gcs", "azblob", "s3"])
     it(`leaves out a source of the provider ${provider}, which our sidecar does not read`, () => {
       const { reason, message } = resolve({ source: "b/f.json", provider }, undefined, {
-        readsBuckets: false,
+        isFlagd: false,
       }) as SourceProblem;
       expect(reason).to.equal("UnknownProvider");
       expect(message).to.contain(`the provider ${provider}`).and.contain("https");
     });
+
+  it("leaves out a target of xds, which our sidecar does not read, and has flagd read it", () => {
+    for (const source of ["xds:///flags", "grpc://xds:///flags"]) {
+      const entry = { source, provider: "grpc" };
+      expect(resolve(entry, undefined, { isFlagd: false })).to.have.property("reason", "UnknownProvider");
+      expect(json(entry)).to.contain(`"uri":"${source}"`);
+    }
+  });
 
   for (const [what, entry, reason] of [
     ["another provider", { source: "a", provider: "consul" }, "UnknownProvider"],

@@ -42,8 +42,8 @@ export interface ProviderRules {
   /** Whether sources of the provider kubernetes are served by the proxy, or by a watch of the sidecar itself, where it may. */
   readonly providerKubernetes: "proxy" | "direct";
   readonly crossNamespace: CrossNamespace;
-  /** Whether sidecars, or Flagds, are flagd's, which reads buckets; ours do not, and would not start with nothing else. */
-  readonly readsBuckets?: boolean;
+  /** Whether flagd's own image reads the sources. It takes what ours does not, and would not start with nothing else. */
+  readonly isFlagd?: boolean;
   /** The namespaces that the operator serves; absent: all. */
   readonly served?: readonly string[];
 }
@@ -76,22 +76,31 @@ export function resolveSource(
       });
     case "grpc": {
       const { certPath, tls, providerID, selector } = entry;
+      if (rules.isFlagd !== true && /^(?:grpcs?:\/\/)?xds:/.test(entry.source))
+        return onlyOfFlagd(entry, "reads targets of xds; write HOST:PORT, or envoy://HOST:PORT/SERVICE");
       return withCredentials(entry, provider, { certPath, tls, providerID, selector });
     }
     case "gcs":
     case "azblob":
     case "s3":
-      return rules.readsBuckets === true
+      return rules.isFlagd === true
         ? remote(entry, provider, { interval: entry.interval })
-        : {
-            reason: "UnknownProvider",
-            message: `the source ${quoted(entry.source)} is left out: only flagd has the provider ${provider}; fetch the object over https, with the provider http`,
-          };
+        : onlyOfFlagd(
+            entry,
+            `has the provider ${provider}; fetch the object over https, with the provider http`,
+          );
     default: {
       const message = `the source ${quoted(entry.source)} has the provider ${quoted(provider)}; write kubernetes, file, http, grpc, gcs, azblob, s3 or flagd-proxy`;
       return { reason: "UnknownProvider", message };
     }
   }
+}
+
+function onlyOfFlagd({ source }: SourceEntry, what: string): SourceProblem {
+  return {
+    reason: "UnknownProvider",
+    message: `the source ${quoted(source)} is left out: only flagd ${what}`,
+  };
 }
 
 function ofFeatureFlag(
@@ -148,6 +157,7 @@ function remote(
   provider: "http" | "grpc" | "gcs" | "azblob" | "s3",
   fields: { readonly [Field in keyof SourceElement]?: SourceElement[Field] | undefined },
 ): ResolvedSource | SourceProblem {
+  const { source } = entry;
   if (source === "")
     return {
       reason: "InvalidName",
@@ -157,7 +167,6 @@ function remote(
   const present = Object.entries(fields).filter(([, value]) => Boolean(value));
   const element = { uri: source, provider, ...(Object.fromEntries(present) as Partial<SourceElement>) };
   const problem = sourceProblem(provider, entry);
-  const { source } = entry;
   if (problem === undefined) return { element, way: "remote", provider };
   return { reason: "InvalidSetting", message: `the source ${quoted(source)} is left out: ${problem}` };
 }

@@ -73,7 +73,7 @@ export function planSources(text: string, catalogue: SourceCatalogue, rules: Sou
   }
   const prefixed = withUsablePrefix(spec);
   const armless = withoutBareVariables(prefixed.spec, foreign);
-  const collected = withUsableCollector(armless.spec);
+  const collected = withUsableCollector(armless.spec, rules);
   spec = withFlags(collected.spec, named.flags);
   problems.push(...prefixed.problems, ...armless.problems, ...collected.problems);
   const sources: ResolvedSource[] = [];

@@ -30,6 +30,11 @@ describe("withUsableCollector", () => {
       expect(problem?.message).to.contain(`otelCollectorUri: "${uri}" is left out`).and.contain("HOST:PORT");
     });
 
+  it("leaves to flagd what flagd takes", () => {
+    const spec = { otelCollectorUri: "dns:///otel.obs:4317" };
+    expect(withUsableCollector(spec, { isFlagd: true })).to.deep.equal({ spec, problems: [] });
+  });
+
   it("changes nothing where there is none", () => {
     for (const spec of [{}, { otelCollectorUri: "" }])
       expect(withUsableCollector(spec)).to.deep.equal({ spec, problems: [] });

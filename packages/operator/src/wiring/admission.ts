@@ -6,6 +6,7 @@ import { featureFlagSourceWebhook } from "../admission/validate-feature-flag-sou
 import { webhookPaths } from "../api/webhooks.js";
 import type { ServingCertificates } from "../certificates/serving-certificates.js";
 import { OperatorError } from "../operator-error.js";
+import { sourceReader } from "../settings.js";
 import type { Extensions } from "./extensions.js";
 import type { OperatorWiring } from "./operator-wiring.js";
 import type { WebhookCalls } from "./webhook-calls.js";
@@ -54,7 +55,7 @@ export function admissionPort(
     ...(options.flagsValidation
       ? ([
           [webhookPaths.featureFlag, flags],
-          [webhookPaths.featureFlagSource, featureFlagSourceWebhook],
+          [webhookPaths.featureFlagSource, featureFlagSourceWebhook(sourceReader(options))],
         ] as const)
       : []),
   ]);

@@ -40,7 +40,8 @@ export async function deployFlagd(
   news: AppliedEvents,
   signal: AbortSignal,
 ): Promise<FlagdOutcome> {
-  const planned = planSources(flagd.spec.featureFlagSource, sources.catalogue, sources.rules);
+  const rules = { ...sources.rules, isFlagd: settings.isFlagd ?? false };
+  const planned = planSources(flagd.spec.featureFlagSource, sources.catalogue, rules);
   if (planned.kind === "refused") {
     const { reason = "NoSources" } = planned.problems.at(-1) ?? {};
     return { kind: "refused", problem: { reason, message: sentencesOf(planned.problems) } };

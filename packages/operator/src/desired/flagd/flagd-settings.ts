@@ -7,6 +7,8 @@ import { managedLabels } from "../managed-labels.js";
 export interface FlagdSettings {
   /** With its tag or digest. */
   readonly image: string;
+  /** Whether that is flagd's own, which takes what ours does not. */
+  readonly isFlagd?: boolean;
   readonly ports: FlagdPorts;
   /** For sources that say nothing of their own. */
   readonly resources: ResourceRequirements;
