@@ -1,3 +1,4 @@
+export { checkBesideFlags } from "./check/check-beside-flags.js";
 export { checkDocument, type CheckOptions } from "./check/check-document.js";
 export { checkFeatureFlag, checkingFeatureFlag } from "./check/check-feature-flag.js";
 export { checkInProcessSpec, checkSourceSpec, flagsOfSource } from "./check/check-source.js";

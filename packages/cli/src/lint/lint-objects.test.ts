@@ -47,6 +47,21 @@ describe("lintObjects", () => {
     ]);
   });
 
+  it("finds what is wrong in a FeatureFlag beside its flags", async () => {
+    const text = [
+      "apiVersion: core.openfeature.dev/v1beta1",
+      "kind: FeatureFlag",
+      "spec:",
+      "  flagSpec: { flags: {} }",
+      "  rollout: { waves: [0], observe: 1m30s }",
+      "",
+    ].join("\n");
+    expect((await found(text)).map((line) => line.split(":").slice(0, 2).join(":"))).to.deep.equal([
+      "5:22 error rollout",
+      "5:26 error rollout",
+    ]);
+  });
+
   it("finds annotations that are no texts, are mistyped, or have no effect", async () => {
     const text = pod(
       "openfeature.dev/enabled: true",

@@ -1,4 +1,5 @@
 import {
+  checkBesideFlags,
   checkInProcessSpec,
   checkSourceSpec,
   flagsOfSource,
@@ -37,10 +38,11 @@ const templates: Readonly<Record<string, Path>> = {
   Pod: [],
 };
 
-/** FeatureFlags, which have the group in their apiVersion, are not read a second time for it. */
-const mayHold = /FeatureFlagSource|InProcessConfiguration|openfeature\.dev\/(?!v\d)|bunting\.dev\//;
+/** FeatureFlags, which have the group in their apiVersion, are read a second time only if they have something beside flags. */
+const mayHold =
+  /FeatureFlagSource|InProcessConfiguration|openfeature\.dev\/(?!v\d)|bunting\.dev\/|\b(?:rollout|remoteFlagProvider)["']?\s*:/;
 
-/** Checks FeatureFlagSources, InProcessConfigurations, and the annotations of Pods and of the templates of workloads in a text. */
+/** Checks FeatureFlagSources, InProcessConfigurations, what FeatureFlags have beside flags, and the annotations of Pods and of the templates of workloads in a text. */
 export async function lintObjects(path: string, text: string): Promise<LintedObjects> {
   const found = { objects: 0, findings: [] as LintedObjects["findings"][number][], named: [] as NamedFlag[] };
   if (!mayHold.test(text)) return found;
@@ -68,6 +70,7 @@ function findingsOf(object: JsonObject): readonly Finding[] | undefined {
   if (typeof kind !== "string") return undefined;
   if (apiVersion === openFeatureApiVersion) {
     const spec = objectAt(object, "spec") ?? {};
+    if (kind === "FeatureFlag") return checkBesideFlags(spec);
     if (kind === "FeatureFlagSource") return below(["spec"], checkSourceSpec(spec));
     return kind === "InProcessConfiguration" ? below(["spec"], checkInProcessSpec(spec)) : undefined;
   }

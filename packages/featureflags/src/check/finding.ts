@@ -23,6 +23,7 @@ export type FindingKind =
   | "provider" // a source names a provider that does not exist.
   | "port" // a port that is none, or two services on one port.
   | "annotation" // an annotation of a Pod that the operator does not read as its author means.
+  | "rollout" // a rollout that the API server refuses.
   | "remote" // a remote flag provider that the proxy does not ask.
   | "unknown-flag" // a source names a FeatureFlag that is in none of the files.
   | "extension" // what an extension of the operator has to say.
