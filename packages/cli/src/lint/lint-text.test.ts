@@ -358,6 +358,31 @@ describe("lintText", () => {
     expect(await ofRule("{ fractional: [[{ in: [x, [z]] }, 1]] }")).to.have.length(1);
   });
 
+  it("warns of flags of a FeatureFlag that API servers refuse, and agents take of a flagd file", async () => {
+    const flags =
+      "flags: { f: { state: ENABLED, variants: { a: 1 } }, g: { state: DISABLED, defaultVariant: } }\n";
+    const metadata = "metadata: { name: a, namespace: shop }";
+    const object = `apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\n${metadata}\nspec:\n  flagSpec:\n    ${flags}`;
+    expect(brief((await lint(object)).findings)).to.deep.equal([
+      "6:14 warning not-stored",
+      "6:57 warning not-stored",
+      "6:79 warning not-stored",
+    ]);
+    expect(brief((await lint(flags)).findings)).to.deep.equal([]);
+  });
+
+  it("says once of a remote that the proxy does not ask it, as an error", async () => {
+    const text = [
+      "apiVersion: core.openfeature.dev/v1beta1",
+      "kind: FeatureFlag",
+      "metadata: { name: a, namespace: shop }",
+      "spec:",
+      "  remoteFlagProvider: { type: http, uri: flags.example }",
+      "",
+    ].join("\n");
+    expect(brief((await lint(text)).findings)).to.deep.equal(["5:37 error remote"]);
+  });
+
   it("limits the size of a document", async () => {
     const { findings } = await lint(withRule("a"), "flags.yaml", 50);
     expect(brief(findings)).to.deep.equal(["1:1 error too-large"]);

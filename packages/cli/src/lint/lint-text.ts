@@ -4,6 +4,7 @@ import { utf8Of } from "@bunting/files/encoding";
 import { isYamlName } from "@bunting/files/names";
 import { helmActionIn, unrenderedTemplate } from "@bunting/files/text";
 import { checkNumbers } from "./check-numbers.js";
+import { checkStored } from "./check-stored.js";
 import type { FileFinding } from "./file-finding.js";
 import { lintEmbeddedFlags } from "./lint-embedded-flags.js";
 import { lintObjects, type NamedFlag } from "./lint-objects.js";
@@ -50,7 +51,7 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   let lines: readonly string[] | undefined;
   const limits = { maxDocumentBytes: options.maxDocumentBytes, limitOption: "--max-document" };
   for (const flags of manifest.flags) {
-    for (const { path: at, ...finding } of checkDocument(flags, limits))
+    for (const { path: at, ...finding } of [...checkDocument(flags, limits), ...checkStored(flags)])
       findings.push({ file, ...flags.positionOf(at), ...finding });
     lines ??= text.split("\n");
     for (const finding of checkNumbers(flags, lines)) findings.push({ file, ...finding });

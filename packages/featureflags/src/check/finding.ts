@@ -14,6 +14,7 @@ export type FindingKind =
   | "mixed-variants" // the variants of a flag have values of different types.
   | "no-variants" // the flag has no variants, so it never has a value.
   | "state" // the state is neither ENABLED nor DISABLED.
+  | "not-stored" // a flag that API servers refuse, and a proxy with a directory serves.
   | "unknown-field" // a field that is not served.
   | "stripped-metadata" // metadata that is not served.
   | "operator-arguments" // an operator has arguments with which it always gives null.

@@ -13,7 +13,7 @@ export interface Manifest {
 }
 
 /** The flags of one topic. */
-export interface ManifestFlags extends TextPosition, Omit<ObjectFlags, "path"> {
+export interface ManifestFlags extends TextPosition, ObjectFlags {
   /** Where in the file the key or item at a path of the document is, or the nearest around it. */
   positionOf(path: readonly string[]): TextPosition;
 }

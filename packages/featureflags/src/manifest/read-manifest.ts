@@ -90,11 +90,8 @@ function refusals(
 }
 
 /** Flags with the way back to the file. */
-function placed(
-  { path, ...flags }: ObjectFlags,
-  positionOf: (path: readonly string[]) => TextPosition,
-): ManifestFlags {
-  return { ...flags, ...positionOf([]), positionOf: (inner) => positionOf([...path, ...inner]) };
+function placed(flags: ObjectFlags, positionOf: (path: readonly string[]) => TextPosition): ManifestFlags {
+  return { ...flags, ...positionOf([]), positionOf: (inner) => positionOf([...flags.path, ...inner]) };
 }
 
 function isListKind(kind: JsonValue | undefined): boolean {
