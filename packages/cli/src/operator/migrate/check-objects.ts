@@ -3,7 +3,12 @@ import type { KubeObject } from "@bunting/kube";
 import { parseReaders, readersAnnotation, type JsonObject } from "@bunting/protocol";
 import { addressesIn, namedAddressText } from "../object-address.js";
 import { podAnnotations } from "../operator-names.js";
-import { podRequest, requestParts } from "@bunting/featureflags/resources";
+import {
+  collectorProblem,
+  podRequest,
+  requestParts,
+  type FeatureFlagSourceSpec,
+} from "@bunting/featureflags/resources";
 import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
 
@@ -16,7 +21,7 @@ export function checkObjects(facts: MigrationFacts): readonly MigrationFinding[]
   return [
     ...facts.flags.flatMap(checkFlag),
     ...checkVariables("FeatureFlagSource", facts.sources),
-    ...facts.sources.flatMap(checkBuckets),
+    ...facts.sources.flatMap(checkFlagdOnly),
     ...checkSharing(facts),
     ...checkWatchers(facts.pods),
     ...checkNodePods(facts.nodePods),
@@ -46,17 +51,28 @@ function checkVariables(kind: string, sources: readonly KubeObject[]): readonly 
   });
 }
 
-function checkBuckets(source: KubeObject): readonly MigrationFinding[] {
-  const { sources = [], defaultSyncProvider } = (source["spec"] ?? {}) as {
-    readonly sources?: readonly { readonly source: string; readonly provider?: string }[];
-    readonly defaultSyncProvider?: string;
-  };
-  return sources.flatMap(({ source: address, provider = defaultSyncProvider ?? "" }) => {
-    if (!bucketProviders.has(provider)) return [];
-    const message = `only flagd reads ${address}, a source of the provider ${provider}: new Pods get no flags of it; fetch the object over https with the provider http, or keep flagd as their sidecar with sidecar-image`;
-    return [{ severity: "warns", object: `FeatureFlagSource ${textOf(source)}`, message }];
+/** What flagd takes of a source, and our sidecar does not: the operator leaves it out. */
+function checkFlagdOnly(source: KubeObject): readonly MigrationFinding[] {
+  const {
+    sources = [],
+    defaultSyncProvider = "",
+    otelCollectorUri: collector = "",
+  } = (source["spec"] ?? {}) as Partial<FeatureFlagSourceSpec>;
+  const object = `FeatureFlagSource ${textOf(source)}`;
+  const ofSources = sources.flatMap(({ source: address, provider: own = "" }): MigrationFinding[] => {
+    const provider = own === "" ? defaultSyncProvider : own;
+    const isXds = provider === "grpc" && /^(?:grpcs?:\/\/)?xds:/.test(address);
+    if (!bucketProviders.has(provider) && !isXds) return [];
+    const instead = isXds ? "write HOST:PORT" : "fetch the object over https with the provider http";
+    const message = `only flagd reads ${address}, a source of the provider ${provider}: new Pods get no flags of it; ${instead}, or ${keepFlagd}`;
+    return [{ severity: "warns", object, message }];
   });
+  if (collectorProblem(collector) === undefined) return ofSources;
+  const message = `only flagd sends telemetry to ${collector}, its otelCollectorUri: new Pods send none; write HOST:PORT, or https://HOST:PORT, or ${keepFlagd}`;
+  return [...ofSources, { severity: "warns", object, message }];
 }
+
+const keepFlagd = "keep flagd as their sidecar with sidecar-image";
 
 /** Uses over namespaces that their owner has not agreed to; each once. */
 function checkSharing({ sources, inProcess, pods }: MigrationFacts): readonly MigrationFinding[] {

@@ -149,10 +149,17 @@ describe("checkObjects", () => {
       object("shop/a", { sources: [{ source: "s3://flags/a.json", provider: "s3" }, { source: "b" }] }),
       object("shop/b", { defaultSyncProvider: "gcs", sources: [{ source: "gs://flags/b.json" }] }),
       object("shop/c", { sources: [{ source: "https://flags.test/c.json", provider: "http" }] }),
+      object("shop/d", { defaultSyncProvider: "s3", sources: [{ source: "d.json", provider: "" }] }),
+      object("shop/e", { sources: [{ source: "xds:///flags", provider: "grpc" }] }),
+      object("shop/f", { sources: [{ source: "f" }], otelCollectorUri: "dns:///otel:4317" }),
+      object("shop/g", { sources: [{ source: "g" }], otelCollectorUri: "otel:4317" }),
     ];
     expect(briefly(checkObjects({ ...none, sources })).map((line) => line.split(",")[0])).to.deep.equal([
       "warns FeatureFlagSource shop/a: only flagd reads s3://flags/a.json",
       "warns FeatureFlagSource shop/b: only flagd reads gs://flags/b.json",
+      "warns FeatureFlagSource shop/d: only flagd reads d.json",
+      "warns FeatureFlagSource shop/e: only flagd reads xds:///flags",
+      "warns FeatureFlagSource shop/f: only flagd sends telemetry to dns:///otel:4317",
     ]);
   });
 
