@@ -9,6 +9,8 @@ import type { FileFinding } from "./file-finding.js";
 interface EmbeddedFlags {
   readonly key: string;
   readonly bytes: Buffer;
+  /** True if the operator makes a FeatureFlag of them. */
+  readonly isAnnotation: boolean;
 }
 
 /** Counts and findings of such flags. */
@@ -33,7 +35,7 @@ export async function lintEmbeddedFlags(
   if (read.kind === "error") return sum;
   for (const document of read.documents) {
     for (const { at, key, content, isAnnotation } of objectsIn(document.value).flatMap(textsIn)) {
-      const linted = await lint({ key, bytes: Buffer.from(content) });
+      const linted = await lint({ key, bytes: Buffer.from(content), isAnnotation });
       const place = placeIn(document, at, text);
       sum.documents += linted.documents;
       sum.flags += linted.flags;

@@ -369,6 +369,9 @@ describe("lintText", () => {
       "6:79 warning not-stored",
     ]);
     expect(brief((await lint(flags)).findings)).to.deep.equal([]);
+    const annotation = `metadata: { annotations: { openfeature.dev/inline-flags: '${flags.trim()}' } }`;
+    const own = await lint(`kind: Deployment\n${annotation}\n`);
+    expect(own.findings.map(({ kind }) => kind)).to.deep.equal(["not-stored", "not-stored", "not-stored"]);
   });
 
   it("says once of a remote that the proxy does not ask it, as an error", async () => {

@@ -1,10 +1,20 @@
-import { checkDocument, kindOfError, kindOfWarning } from "@bunting/featureflags/checks";
-import { maxManifestBytes, plainTopicOf, readManifest } from "@bunting/featureflags/manifests";
+import {
+  checkDocument,
+  checkStoredFlags,
+  kindOfError,
+  kindOfWarning,
+  type Finding,
+} from "@bunting/featureflags/checks";
+import {
+  maxManifestBytes,
+  plainTopicOf,
+  readManifest,
+  type ManifestFlags,
+} from "@bunting/featureflags/manifests";
 import { utf8Of } from "@bunting/files/encoding";
 import { isYamlName } from "@bunting/files/names";
 import { helmActionIn, unrenderedTemplate } from "@bunting/files/text";
 import { checkNumbers } from "./check-numbers.js";
-import { checkStored } from "./check-stored.js";
 import type { FileFinding } from "./file-finding.js";
 import { lintEmbeddedFlags } from "./lint-embedded-flags.js";
 import { lintObjects, type NamedFlag } from "./lint-objects.js";
@@ -13,6 +23,8 @@ export interface LintOptions {
   readonly maxDocumentBytes: number;
   /** What findings call the file. */
   readonly name: string;
+  /** True for a flagd file of which the operator makes a FeatureFlag. */
+  readonly isStored?: boolean;
 }
 
 export interface LintedText {
@@ -51,7 +63,7 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   let lines: readonly string[] | undefined;
   const limits = { maxDocumentBytes: options.maxDocumentBytes, limitOption: "--max-document" };
   for (const flags of manifest.flags) {
-    for (const { path: at, ...finding } of [...checkDocument(flags, limits), ...checkStored(flags)])
+    for (const { path: at, ...finding } of [...checkDocument(flags, limits), ...ofStored(flags, options)])
       findings.push({ file, ...flags.positionOf(at), ...finding });
     lines ??= text.split("\n");
     for (const finding of checkNumbers(flags, lines)) findings.push({ file, ...finding });
@@ -59,7 +71,9 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
   const place = manifest.flags.length === 0 ? undefined : helmActionIn(text);
   if (place !== undefined)
     findings.push({ file, ...place, severity: "warning", kind: "template", message: unrenderedTemplate });
-  const inner = await lintEmbeddedFlags(path, text, ({ key, bytes: inner }) => lintText(key, inner, options));
+  const inner = await lintEmbeddedFlags(path, text, ({ key, bytes: inner, isAnnotation: isStored }) =>
+    lintText(key, inner, { ...options, isStored }),
+  );
   for (const finding of inner.findings) findings.push(finding);
   const { objects, named, findings: ofObjects } = await lintObjects(path, text);
   for (const finding of ofObjects) findings.push({ file, ...finding });
@@ -74,6 +88,13 @@ export async function lintText(path: string, bytes: Buffer, options: LintOptions
       manifest.flags.length + inner.documents + objects === 0 &&
       !/FeatureFlag|["']?\bflags\b["']?\s*:|flagSpec/.test(text),
   };
+}
+
+/** A flagd file is the document itself, and asks for less. Without `state`, a flag of any file has a finding. */
+function ofStored({ path, written }: ManifestFlags, { isStored = false }: LintOptions): readonly Finding[] {
+  return path.length === 0 && !isStored
+    ? []
+    : checkStoredFlags(written).filter(({ path: at }) => at.at(-1) !== "state");
 }
 
 /** Errors of YAML beside the one at which the proxy stops to read a file; of a template, whose author can mend none of them, there are none. */

@@ -1,4 +1,4 @@
-import { checkingFeatureFlag, type Finding } from "@bunting/featureflags/checks";
+import { checkingFeatureFlag, checkStoredFlags, type Finding } from "@bunting/featureflags/checks";
 import { readManifest } from "@bunting/featureflags/manifests";
 import { inlineFileName, openFeatureApiVersion } from "@bunting/featureflags/resources";
 import { isJsonObject, type DocumentWork, type JsonObject } from "@bunting/protocol";
@@ -57,5 +57,10 @@ export function* checkingInlineFlags(
   };
   if (hasHugeRule(object)) return [];
   const findings = yield* checkingFeatureFlag(object, limits);
-  return findings.map((finding) => ({ ...finding, path: finding.path.slice(2) }));
+  // The FeatureFlag that is made of them would be refused.
+  const unstored = checkStoredFlags(flagSpec).slice(0, limits.maxFindings);
+  return [
+    ...unstored.map((finding): Finding => ({ ...finding, severity: "error", kind: "document" })),
+    ...findings.map((finding) => ({ ...finding, path: finding.path.slice(2) })),
+  ];
 }

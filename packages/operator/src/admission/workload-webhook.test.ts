@@ -52,6 +52,18 @@ describe("workloadWebhook", () => {
     expect(JSON.stringify(patch)).to.contain("inline-deployment-checkout");
   });
 
+  it("refuses flags of which no API server would store a FeatureFlag, with their line", async () => {
+    const text =
+      "flags:\n  a:\n    variants: { on: true }\n  b:\n    state: ENABLED\n    variants: { on: true }\n";
+    const { isAllowed, refusal } = await review(workload(text));
+    expect(isAllowed).to.equal(false);
+    expect(refusal?.causes?.map(({ message }) => message.split(",").slice(0, 2).join())).to.deep.equal([
+      'line 2, column 3: flag "a" has no "state"',
+      'line 2, column 3: flag "a" has no "defaultVariant"',
+      'line 4, column 3: flag "b" has no "defaultVariant"',
+    ]);
+  });
+
   it("takes YAML as well", async () => {
     const text = "flags:\n  a:\n    state: ENABLED\n    variants: { on: true }\n    defaultVariant: on\n";
     expect(await review(workload(text))).to.include({ isAllowed: true });
