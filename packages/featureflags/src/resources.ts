@@ -58,7 +58,13 @@ export {
   type SecretKey,
 } from "./resource/remote-flag-provider.js";
 export { resourceFields } from "./resource/resource-fields.js";
-export { collectorProblem, contextKeyProblem, sourceProblem } from "./resource/sidecar-start.js";
+export {
+  collectorProblem,
+  contextKeyProblem,
+  headerProblem,
+  prefixProblem,
+  sourceProblem,
+} from "./resource/sidecar-start.js";
 export {
   inlineAnnotations,
   inlineFileName,

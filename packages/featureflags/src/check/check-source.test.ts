@@ -118,6 +118,11 @@ describe("what the definitions of deploy/crds refuse", () => {
     expect(of({ provider: "http", httpSyncBearerToken: "secret" })).to.deep.equal([
       "source sources.0.credentialsSecretRef: a source has one token: leave out httpSyncBearerToken",
     ]);
+    for (const wrong of [{ name: "To_ken" }, { name: "token", key: "hosts" }, { name: "token", key: "a/b" }])
+      expect(of({ provider: "http", credentialsSecretRef: wrong }), JSON.stringify(wrong)).to.have.length(1);
+    expect(of({ provider: "http", credentialsSecretRef: { name: "token", key: "hosts2" } })).to.deep.equal(
+      [],
+    );
     expect(of({ provider: "http", credentialsSecretRef: "token" })).to.deep.equal([
       'source sources.0.credentialsSecretRef: it is an object with the "name" of a Secret',
     ]);
@@ -172,6 +177,15 @@ describe("what the operator's webhook refuses", () => {
       "source contextValues.a,b",
       "source contextValues.a=b",
     ]);
+  });
+
+  it("finds names of headers and of variables that there can't be", () => {
+    const headerToContextMappings = { "X User": "user", "X-User": "user" };
+    expect(found({ ...good, headerToContextMappings, envVarPrefix: "A=" })).to.deep.equal([
+      'source envVarPrefix: "A=": Kubernetes would refuse the Pod; use letters, digits and "_"',
+      'source headerToContextMappings.X User: "X User" is no name of a header: use letters, digits and "-"',
+    ]);
+    expect(found({ ...good, envVarPrefix: "my.App-1" })).to.deep.equal([]);
   });
 });
 

@@ -3,7 +3,13 @@ import { nearestWord, quoted } from "@bunting/runtime/options";
 import { definedFields } from "../resource/defined-fields.js";
 import { featureFlagSourceDefaults } from "../resource/feature-flag-source.js";
 import { resourceFields } from "../resource/resource-fields.js";
-import { collectorProblem, contextKeyProblem, sourceProblem } from "../resource/sidecar-start.js";
+import {
+  collectorProblem,
+  contextKeyProblem,
+  headerProblem,
+  prefixProblem,
+  sourceProblem,
+} from "../resource/sidecar-start.js";
 import type { Finding } from "./finding.js";
 
 type Path = readonly string[];
@@ -38,8 +44,10 @@ export function checkSourceSpec(written: JsonObject): readonly Finding[] {
       ? [error("source", "the path of a socket begins with a slash", ["socketPath"])]
       : []),
     ...checkKeepAlive(spec["keepAliveMinTime"]),
-    ...checkCollector(spec["otelCollectorUri"]),
-    ...checkContextKeys(spec["contextValues"]),
+    ...checkText(spec, "otelCollectorUri", collectorProblem),
+    ...checkText(spec, "envVarPrefix", prefixProblem),
+    ...checkKeys(spec, "contextValues", contextKeyProblem),
+    ...checkKeys(spec, "headerToContextMappings", headerProblem),
   ];
 }
 
@@ -108,6 +116,10 @@ function credentialsProblem({
 }: JsonObject): string | undefined {
   if (!isObject(reference) || !isText(reference["name"]))
     return 'it is an object with the "name" of a Secret';
+  const { name, key } = reference;
+  if (!isObjectName(name)) return `${quoted(name)} can't be the name of a Secret`;
+  if (isText(key) && !isTokenKey(key))
+    return `${quoted(key)} can't be the key of a token in a Secret, where hosts has the servers`;
   if (isText(provider) && provider !== "http" && provider !== "grpc")
     return "only the providers http and grpc send credentials";
   return isText(token) ? "a source has one token: leave out httpSyncBearerToken" : undefined;
@@ -133,17 +145,24 @@ function checkAddress(
   return problem === undefined ? [] : [error("source", `the sidecar would not start: ${problem}`, path)];
 }
 
-function checkCollector(uri: unknown): readonly Finding[] {
-  const problem = isText(uri) ? collectorProblem(uri) : undefined;
-  return problem === undefined ? [] : [error("source", `${shown(uri)}: ${problem}`, ["otelCollectorUri"])];
+type ProblemOf = (text: string) => string | undefined;
+
+function checkText(spec: JsonObject, field: string, problemOf: ProblemOf): readonly Finding[] {
+  const value = spec[field];
+  const problem = isText(value) ? problemOf(value) : undefined;
+  return problem === undefined ? [] : [error("source", `${shown(value)}: ${problem}`, [field])];
 }
 
-function checkContextKeys(values: unknown): readonly Finding[] {
-  const keys = isObject(values) ? Object.keys(values) : [];
-  return keys.flatMap((key) => {
-    const problem = contextKeyProblem(key);
-    return problem === undefined ? [] : [error("source", problem, ["contextValues", key])];
+function checkKeys(spec: JsonObject, field: string, problemOf: ProblemOf): readonly Finding[] {
+  const values = spec[field];
+  return Object.keys(isObject(values) ? values : {}).flatMap((key) => {
+    const problem = problemOf(key);
+    return problem === undefined ? [] : [error("source", problem, [field, key])];
   });
+}
+
+function isTokenKey(key: string): boolean {
+  return /^(?!\.$|\.\.|hosts$)[-._a-zA-Z0-9]{1,253}$/.test(key);
 }
 
 function checkKeepAlive(interval: unknown): readonly Finding[] {

@@ -42,6 +42,25 @@ export function contextKeyProblem(key: string): string | undefined {
   return `the sidecar would take a part of ${quoted(key)} for a key or value: use one without "=" and ","`;
 }
 
+const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** Why a sidecar would find no header of this name; undefined if it would. */
+export function headerProblem(header: string): string | undefined {
+  return headerName.test(header)
+    ? undefined
+    : `${quoted(header)} is no name of a header: use letters, digits and "-"`;
+}
+
+/** Characters of a variable's name, as API servers accept them from 1.32 on. */
+const variableName = /^[ -<>-~]*$/;
+
+/** Why no Pod could have variables with this prefix; undefined if it can. */
+export function prefixProblem(prefix: string): string | undefined {
+  return variableName.test(prefix)
+    ? undefined
+    : 'Kubernetes would refuse the Pod; use letters, digits and "_"';
+}
+
 function isHttpUrl(text: string): boolean {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }

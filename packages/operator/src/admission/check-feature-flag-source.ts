@@ -1,5 +1,6 @@
 import {
   contextKeyProblem,
+  headerProblem,
   type EnvironmentVariable,
   type FeatureFlagSourceSpec,
   type ResourceRequirements,
@@ -11,7 +12,7 @@ import { nanoUnits } from "../pod/quantity.js";
 import { resolveSource, type ProviderRules } from "../sources/source-element.js";
 import type { SourceProblem } from "../sources/source-problem.js";
 import { unusableCollector } from "../sources/usable-collector.js";
-import { prefixProblem } from "../sources/usable-prefix.js";
+import { unusablePrefix } from "../sources/usable-prefix.js";
 
 /** A finding about a FeatureFlagSource. With an error, Pods that use it could not be created, or their sidecar could not start. */
 export interface SourceFinding {
@@ -26,7 +27,6 @@ export type SourceReader = Pick<ProviderRules, "isFlagd">;
 
 /** Linux starts no program with a longer argument (MAX_ARG_STRLEN, 128 KiB); the sources become one, as JSON. */
 const maxSourcesBytes = 120_000;
-const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /**
  * Checks what the definition of the type can't: rules about fields of any form, and about several fields together.
@@ -39,7 +39,7 @@ export function checkFeatureFlagSource(
 ): readonly SourceFinding[] {
   return [
     ...checkSources(spec),
-    ...checkSetting("envVarPrefix", prefixProblem(spec.envVarPrefix)),
+    ...checkSetting("envVarPrefix", unusablePrefix(spec.envVarPrefix)),
     ...checkSetting("otelCollectorUri", unusableCollector(spec.otelCollectorUri, reader)),
     ...checkVariables(spec.envVars ?? []),
     ...checkResources(spec.resources ?? {}),
@@ -148,9 +148,9 @@ function checkContext({
     if (message !== undefined) findings.push({ severity: "error", message, path: ["contextValues", key] });
   }
   for (const header of Object.keys(headerToContextMappings)) {
-    if (headerName.test(header)) continue;
-    const message = `${quoted(header)} is no name of a header: use letters, digits and "-"`;
-    findings.push({ severity: "error", message, path: ["headerToContextMappings", header] });
+    const message = headerProblem(header);
+    if (message !== undefined)
+      findings.push({ severity: "error", message, path: ["headerToContextMappings", header] });
   }
   cors.forEach((origin, index) => {
     if (origin === "*" || /^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/i.test(origin)) return;
