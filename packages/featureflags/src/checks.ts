@@ -1,6 +1,5 @@
-export { checkBesideFlags } from "./check/check-beside-flags.js";
 export { checkDocument, type CheckOptions } from "./check/check-document.js";
-export { checkFeatureFlag, checkingFeatureFlag } from "./check/check-feature-flag.js";
+export { checkFeatureFlag, checkingFeatureFlag, remoteFindings } from "./check/check-feature-flag.js";
 export { checkInProcessSpec, checkSourceSpec, flagsOfSource } from "./check/check-source.js";
 export { checkStoredFlags } from "./check/check-stored-flags.js";
 export { kindOfError, kindOfWarning } from "./check/finding-kinds.js";

@@ -1,3 +1,4 @@
+export { definedFields } from "./resource/defined-fields.js";
 export { hasEnded } from "./resource/has-ended.js";
 export { podNeeds, proxyServiceName, type AskingPod, type PodNeeds } from "./resource/pod-needs.js";
 export { podRequest, requestAnnotations, requestParts, type PodRequest } from "./resource/pod-request.js";

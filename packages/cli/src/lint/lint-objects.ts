@@ -1,5 +1,4 @@
 import {
-  checkBesideFlags,
   checkInProcessSpec,
   checkSourceSpec,
   flagsOfSource,
@@ -9,6 +8,7 @@ import { inlineKinds, openFeatureApiVersion } from "@bunting/featureflags/resour
 import { readText } from "@bunting/files/text";
 import type { JsonObject } from "@bunting/protocol";
 import { objectAt, objectsIn } from "../input/objects-in.js";
+import { checkBesideFlags } from "../operator/check-beside-flags.js";
 import { checkAnnotations, checkWorkloadAnnotations, hasInlineFlags } from "./check-annotations.js";
 import type { FileFinding } from "./file-finding.js";
 

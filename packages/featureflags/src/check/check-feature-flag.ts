@@ -1,7 +1,7 @@
-import { atOnce, type DocumentWork, type JsonObject } from "@bunting/protocol";
+import { atOnce, isJsonObject, type DocumentWork, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { readFeatureFlag } from "../manifest/read-feature-flag.js";
 import { openFeatureApiVersion } from "../resource/custom-resource.js";
-import { remoteFindings } from "./check-beside-flags.js";
+import { parseRemoteFlagProvider } from "../resource/remote-flag-provider.js";
 import { checkingDocument, type CheckOptions } from "./check-document.js";
 import { kindOfError, kindOfWarning } from "./finding-kinds.js";
 import type { Finding } from "./finding.js";
@@ -57,6 +57,20 @@ export function* checkingFeatureFlag(
     })),
     ...ofRemote,
   ]);
+}
+
+/** Mistakes in the remote flag provider. The proxy then serves the flags of the FeatureFlag itself, and no others. */
+export function remoteFindings(spec: JsonValue): readonly Finding[] {
+  const value = isJsonObject(spec) ? (spec["remoteFlagProvider"] ?? null) : null;
+  if (value === null) return [];
+  const parsed = parseRemoteFlagProvider(value);
+  if ("provider" in parsed) return [];
+  return parsed.problems.map(({ message, path }) => ({
+    severity: "error",
+    kind: "remote",
+    message,
+    path: ["spec", "remoteFlagProvider", ...path],
+  }));
 }
 
 /** A warning at the place of an error says less than that. */

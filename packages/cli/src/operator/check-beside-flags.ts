@@ -1,8 +1,7 @@
+import { remoteFindings, type Finding } from "@bunting/featureflags/checks";
+import { definedFields } from "@bunting/featureflags/resources";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime/options";
-import { definedFields } from "../resource/defined-fields.js";
-import { parseRemoteFlagProvider } from "../resource/remote-flag-provider.js";
-import type { Finding } from "./finding.js";
 
 /** As our definition of the type has durations, and the addresses of remotes: in fewer forms than the proxy reads. */
 const durationForm = /^(\d{1,6})(ms|s|m|h)$/;
@@ -27,15 +26,6 @@ export function checkBesideFlags(spec: JsonObject): readonly Finding[] {
     ...ofProxy,
     ...ofForms.filter(({ path }) => !found.has(path.join())),
   ];
-}
-
-/** Mistakes in the remote flag provider. The proxy then serves the flags of the FeatureFlag itself, and no others. */
-export function remoteFindings(spec: JsonValue): readonly Finding[] {
-  const value = isJsonObject(spec) ? (spec["remoteFlagProvider"] ?? null) : null;
-  if (value === null) return [];
-  const parsed = parseRemoteFlagProvider(value);
-  if ("provider" in parsed) return [];
-  return parsed.problems.map(({ message, path }) => ofRemote(message, path));
 }
 
 /** What the proxy reads in a file, and no API server stores. */
