@@ -26,7 +26,8 @@ export function grpcConfig(
     throw AgentError.optionInvalid(
       `${where}: "selector" is sent as a header and can hold printable ASCII characters only, got ${quoted(selector)}`,
     );
-  const uri = fields.uri.replace(/^grpcs?:\/\//, "");
+  // A block of YAML ends in a line break.
+  const uri = fields.uri.trim().replace(/^grpcs?:\/\//, "");
   if (uri.startsWith("xds:")) {
     const problem = "xds targets are not supported: use dns:///HOST:PORT, or envoy://HOST:PORT/SERVICE";
     return { provider: "unsupported", sourceIndex, uri: fields.uri, selector, problem };

@@ -66,6 +66,13 @@ describe("parseSources", () => {
     });
   });
 
+  it("takes the address of a grpc source without the line break in which a block of YAML ends", () => {
+    expect(ofSources([{ uri: "proxy:8015\n", provider: "grpc" }])[0]).to.include({
+      uri: "proxy:8015",
+      target: "proxy:8015",
+    });
+  });
+
   it("connects with TLS where the scheme is grpcs", () => {
     const configs = parseSources({
       uris: ["grpcs://proxy:443"],
