@@ -74,6 +74,18 @@ describe("a request over HTTP/2 that is answered before its end", () => {
     await handled();
   });
 
+  it("may be reset by its client once it is answered, however often: those in Go, and Envoy, do that", async () => {
+    for (let id = 3; id < 3_000; id += 200) {
+      const ids = Array.from({ length: 100 }, (_, index) => id + 2 * index);
+      const before = closedAnswers;
+      client.send(Buffer.concat(ids.map(post)));
+      await eventually(() => closedAnswers === before + ids.length, "the answers");
+      client.send(Buffer.concat(ids.map((each) => wire.rstStream(each))));
+    }
+    await handled();
+    expect(client.frames(wire.type.goaway)).to.equal(0);
+  });
+
   it("is reset without an error, too, where it would be a stall: its client has the answer, and must not try again", async () => {
     let stalled = 0;
     await begin({ stall: { timeoutMs: 80, onStreamStalled: () => stalled++ } });

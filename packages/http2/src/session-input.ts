@@ -255,8 +255,10 @@ export class SessionInput implements FrameSink {
       this.#checkClosed(streamId);
       return;
     }
+    const { isAnswered } = stream;
     stream.close();
-    this.#control.countReset();
+    // Clients that have their answer, such as Go's and Envoy, reset what they have not sent of a request.
+    if (!isAnswered) this.#control.countReset();
   }
 
   /** Fails the connection if a stream that is not open was never opened. Frames on a stream that has ended are ignored. */
