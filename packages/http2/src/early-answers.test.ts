@@ -14,14 +14,21 @@ import {
 const post = (streamId: number): Buffer =>
   wire.frame(1, 4, streamId, Buffer.from([0x83, 0x86, 0x84, 0x01, 1, 0x61]));
 
-/** The error codes of the RST_STREAM frames that a client has received. */
-function resets({ received }: RawClient): number[] {
+/** CONNECT to a host, which announces no content. */
+const tunnel = (streamId: number): Buffer =>
+  wire.frame(1, 4, streamId, Buffer.from("\x02\x07CONNECT\x01\x01a", "latin1"));
+
+/** The RST_STREAM frames that a client has received. */
+function resetsOf({ received }: RawClient): { readonly id: number; readonly code: number }[] {
   const bytes = Buffer.from(received, "latin1");
-  const codes: number[] = [];
+  const found: { readonly id: number; readonly code: number }[] = [];
   for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3))
-    if (bytes[at + 3] === wire.type.rstStream) codes.push(bytes.readUInt32BE(at + 9));
-  return codes;
+    if (bytes[at + 3] === wire.type.rstStream)
+      found.push({ id: bytes.readUInt32BE(at + 5), code: bytes.readUInt32BE(at + 9) });
+  return found;
 }
+
+const resets = (client: RawClient): number[] => resetsOf(client).map(({ code }) => code);
 
 describe("a request over HTTP/2 that is answered before its end", () => {
   releaseAfterEach();
@@ -72,6 +79,13 @@ describe("a request over HTTP/2 that is answered before its end", () => {
     await eventually(() => resets(client).length > 0, "RST_STREAM");
     expect(resets(client)).to.deep.equal([0]);
     await handled();
+  });
+
+  it("is reset at once if it is CONNECT: nothing is being sent, and clients wait for the end of what is no tunnel", async () => {
+    client.send(tunnel(3));
+    await eventually(() => resets(client).length > 0, "RST_STREAM");
+    // The request before it, which was answered before, may still be sent.
+    expect(resetsOf(client)).to.deep.equal([{ id: 3, code: 0 }]);
   });
 
   it("may be reset by its client once it is answered, however often: those in Go, and Envoy, do that", async () => {

@@ -36,7 +36,9 @@ export abstract class PlainStream extends Http2Stream {
   }
 
   protected override onLeftOpen(): void {
-    this.#lingering ??= setTimeout(() => this.closeLeftOpen(), lingerMs);
+    // A tunnel that is refused has no content to send.
+    if (this.head.text(":method") === "CONNECT") super.onLeftOpen();
+    else this.#lingering ??= setTimeout(() => this.closeLeftOpen(), lingerMs);
   }
 
   override onEnd(): void {
