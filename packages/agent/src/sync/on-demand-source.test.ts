@@ -41,6 +41,25 @@ describe("OnDemandSource", () => {
     expect(clock.pendingTimers).to.equal(0);
   });
 
+  it("begins anew at once also while it waits after a failure, and does not wait for one that fails as it ends", async () => {
+    const clock = new ManualClock();
+    const { options } = new SourceProbe(clock);
+    let begun = 0;
+    const source = new OnDemandSource(grpcConfig(""), options, async (_parts, signal) => {
+      if (++begun > 1) await aborted(signal);
+      throw new TypeError("no function");
+    });
+    const abort = new AbortController();
+    const ended = source.run(abort.signal);
+    for (const times of [1, 2, 3]) {
+      await new Promise(setImmediate);
+      expect(begun).to.equal(times);
+      source.restart();
+    }
+    abort.abort();
+    await ended;
+  });
+
   it("loads its code again, and does not call it a bug that there was no descriptor for it", async () => {
     const clock = new ManualClock();
     const probe = new SourceProbe(clock);

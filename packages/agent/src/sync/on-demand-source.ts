@@ -62,14 +62,16 @@ export class OnDemandSource<Config extends SourceConfig> implements SyncSource {
     const backoff = new Backoff(retry);
     while (!signal.aborted) {
       const round = (this.#round = new AbortController());
-      try {
-        await untilAny([signal, round.signal], (until) => this.#load(this.#parts, until));
-      } catch (error) {
-        // The other sources go on.
-        state.failed(...unexpectedFailure("the source stopped", error));
-        options.context.logger.debug({ error }, "a source stopped and is started again");
-        await sleep(backoff.next(), signal, options.context.clock);
-      }
+      await untilAny([signal, round.signal], async (until) => {
+        try {
+          await this.#load(this.#parts, until);
+        } catch (error) {
+          // The other sources go on.
+          state.failed(...unexpectedFailure("the source stopped", error));
+          options.context.logger.debug({ error }, "a source stopped and is started again");
+          await sleep(backoff.next(), until, options.context.clock);
+        }
+      });
     }
     this.#cancel();
     this.#round = undefined;
