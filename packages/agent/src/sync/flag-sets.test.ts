@@ -62,6 +62,17 @@ describe("replaceFlagSets", () => {
     );
   });
 
+  it("puts them wherever else a flag refers to them, as it does without sets", () => {
+    const set = {
+      flags: { x: { ...flag, variants: { on: { $ref: "is" } } } },
+      $evaluators: { is: { large: true } },
+      metadata: { flagSetId: "a" },
+    };
+    expect(merge(undefined, set)).to.deep.equal({
+      flags: [{ ...x("a"), variants: { on: { large: true } } }],
+    });
+  });
+
   it("hands on what it can't read, for the store to refuse", () => {
     for (const text of [
       "{",

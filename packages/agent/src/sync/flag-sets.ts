@@ -88,30 +88,25 @@ function flagsOf({ flags, metadata, $evaluators }: JsonObject): FlagOfSet[] {
   const entries: (readonly [key: JsonValue | undefined, flag: JsonValue])[] = Array.isArray(flags)
     ? (flags as readonly JsonValue[]).map((flag) => [isJsonObject(flag) ? flag["key"] : undefined, flag])
     : Object.entries(isJsonObject(flags) ? flags : {});
-  return entries.flatMap(([key, flag]) => {
+  return entries.flatMap(([key, written]) => {
+    const flag = withoutReferences(written, evaluators);
     if (!isJsonObject(flag) || key === undefined) return [];
     const own = isJsonObject(flag["metadata"]) ? flag["metadata"] : {};
     const all = { ...common, ...own };
-    const { targeting } = flag;
-    const definition = {
-      ...flag,
-      key,
-      metadata: all,
-      ...(targeting === undefined ? {} : { targeting: withoutReferences(targeting, evaluators) }),
-    };
+    const definition = { ...flag, key, metadata: all };
     const { flagSetId } = all;
     return [{ flagSetId: typeof flagSetId === "string" ? flagSetId : "", definition }];
   });
 }
 
-/** Where a reference can't be replaced the rule stays as it is, and the evaluation that reaches it fails. */
-function withoutReferences(targeting: JsonValue, evaluators: JsonObject): JsonValue {
+/** Where a reference can't be replaced the flag stays as it is, and the evaluation that reaches the reference fails. */
+function withoutReferences(flag: JsonValue, evaluators: JsonObject): JsonValue {
   try {
-    return inlineReferences(targeting, evaluators, (reason) => {
+    return inlineReferences(flag, evaluators, (reason) => {
       throw new UnreplacedError(reason);
     });
   } catch (error) {
-    if (error instanceof UnreplacedError) return targeting;
+    if (error instanceof UnreplacedError) return flag;
     throw error;
   }
 }
