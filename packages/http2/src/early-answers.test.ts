@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import type { PortListener } from "@bunting/server";
+import { PeerMemory, type PortListener } from "@bunting/server";
 import type { PortListenerOptions } from "@bunting/server/internal/port/port-listener-options.js";
 import {
   eventually,
@@ -86,6 +86,14 @@ describe("a request over HTTP/2 that is answered before its end", () => {
     await eventually(() => resets(client).length > 0, "RST_STREAM");
     // The request before it, which was answered before, may still be sent.
     expect(resetsOf(client)).to.deep.equal([{ id: 3, code: 0 }]);
+  });
+
+  it("is reset at once on a connection that is refused for want of memory, as nothing is charged that is held of it", async () => {
+    const refused = await listen({ memory: new PeerMemory(1), grpc: { onStream: () => undefined } });
+    const one = await rawClient(refused);
+    one.send(Buffer.concat([wire.preface, wire.settings(), wire.settingsAck(), post(1)]));
+    await Promise.race([eventually(() => resets(one).length > 0, "RST_STREAM"), one.closed]);
+    expect(resets(one)).to.deep.equal([0]);
   });
 
   it("may be reset by its client once it is answered, however often: those in Go, and Envoy, do that", async () => {

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import type { OpenAccount } from "./account.js";
 import type { WatchedStream } from "./stallable.js";
 import type { GrpcHeaderRules, ResetCode, TransportSession, WriteListener } from "./transport.js";
 import { batch } from "./frame-batch.js";
@@ -11,6 +12,7 @@ import type { RequestHead } from "./request-head.js";
 /** The connection that a stream belongs to. */
 export interface StreamOwner extends TransportSession {
   readonly socket: Socket;
+  readonly account: OpenAccount;
   /** Counts up with time, for the stall watch. */
   readonly stallClock: { readonly tick: number };
   readonly grpcHeaders: GrpcHeaderRules;

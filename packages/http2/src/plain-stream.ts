@@ -36,8 +36,8 @@ export abstract class PlainStream extends Http2Stream {
   }
 
   protected override onLeftOpen(): void {
-    // A tunnel that is refused has no content to send.
-    if (this.head.text(":method") === "CONNECT") super.onLeftOpen();
+    // A tunnel that is refused has no content to send, and what is not charged must not stay.
+    if (this.head.text(":method") === "CONNECT" || !this.session.account.isCounted) super.onLeftOpen();
     else this.#lingering ??= setTimeout(() => this.closeLeftOpen(), lingerMs);
   }
 
