@@ -382,8 +382,9 @@ describe("BackplaneSource", () => {
     const laterEpoch = Date.now() * 1_000;
     const planted = ["body", "no record", "epoch", laterEpoch, "version", "999999"];
     await redis.command("HSET", `bunting:2:record:${topic}`, ...planted);
-    await eventually(() => follower.cluster.watchCount === 1, "a watch");
-    expect(follower.metrics.counts["refused record_malformed"]).to.be.greaterThan(0);
+    // Where the machine is busy, an owner loses its lease for a moment, and others watch because of that.
+    const isRefused = (): boolean => follower.metrics.counts["refused record_malformed"] !== undefined;
+    await eventually(() => isRefused() && follower.cluster.watchCount === 1, "a watch");
     expect(follower.lines.join("")).to.contain("can't be used");
     cluster.publish(topic);
     for (const sink of [ownerSink, followerSink]) await hasText(sink, cluster.get(topic));

@@ -3,20 +3,21 @@ import { checkOptions, type BackplaneOptions } from "@bunting/backplane";
 import type { RedisServer } from "@bunting/backplane/internal/redis-server.fixture.js";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { aborted, createLogger, systemClock, type Clock } from "@bunting/runtime";
+import { patient } from "@bunting/test/support/patience.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import type { SourceSink, SourceReport } from "../flag-source.js";
 import { RecordingSink } from "../source.fixture.js";
 import type { BackplaneMetrics, BackplaneReport } from "./backplane-metrics.js";
 import { BackplaneSource } from "./backplane-source.js";
 
-/** Short, because tests wait for leases to end. */
+/** Short, because tests wait for leases to end; longer in a gate, where a replica that waits for a processor must not lose its lease. */
 export const fast: Omit<BackplaneOptions, "address"> = {
-  leaseMs: 500,
-  memberMs: 600,
+  leaseMs: patient(500),
+  memberMs: patient(600),
   compareMs: 300,
   stableMs: 300,
-  commandTimeoutMs: 400,
-  connectTimeoutMs: 400,
+  commandTimeoutMs: patient(400),
+  connectTimeoutMs: patient(400),
 };
 
 /** The objects of a cluster, which all replicas see through their ClusterSource. */
