@@ -187,7 +187,7 @@ export class CheckedAccess implements Access, Runnable {
     for (const identity of this.#streams.keys()) {
       if (!this.#hasExpired(identity)) continue;
       const streams = new Set(this.#streams.get(identity));
-      // Or those that take a while to end would be ended, and counted, once more.
+      // Streams that take a while to end would be ended, and counted, once more.
       for (const stream of streams) this.forget(stream);
       this.#end(streams, expired(), "expired");
     }

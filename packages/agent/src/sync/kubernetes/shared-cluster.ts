@@ -77,7 +77,7 @@ export function sharedCluster({ pod, context }: SyncSourceOptions, program: stri
   return async (open, signal) => {
     users++;
     try {
-      // Who shares one that fails leaves, and the last of them forgets it.
+      // All users of a connection that could not be opened leave, and the last of them forgets it.
       const { watches } = await (connected ??= connect());
       await open(watches).run(signal);
     } finally {

@@ -145,7 +145,7 @@ export class TopicCopies {
       if (signal.aborted) return;
       if (error instanceof UnusableCopyError && error.isUnread) {
         this.#cannotRead(topic, copy, error);
-        // Nobody waits for it: the source may answer before.
+        // The second reading runs by itself: the source may answer before.
         void sleep(retryMs, signal, this.#options.context.clock).then(() =>
           signal.aborted ? undefined : this.load(topic, take, signal, maxBytes),
         );
