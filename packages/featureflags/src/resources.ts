@@ -62,6 +62,7 @@ export { resourceFields } from "./resource/resource-fields.js";
 export {
   collectorProblem,
   contextKeyProblem,
+  flagdOnly,
   headerProblem,
   prefixProblem,
   sourceProblem,

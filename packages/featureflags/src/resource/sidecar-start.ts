@@ -27,6 +27,12 @@ export function sourceProblem(
   return undefined;
 }
 
+/** What only flagd reads of sources, and our agent does not: objects in buckets, and targets of xds. Undefined if both read it. */
+export function flagdOnly(provider: string, source: string): "bucket" | "xds" | undefined {
+  if (provider === "gcs" || provider === "azblob" || provider === "s3") return "bucket";
+  return provider === "grpc" && /^(?:grpcs?:\/\/)?xds:/.test(source) ? "xds" : undefined;
+}
+
 /** Why a sidecar would not start with this collector; undefined if it would. */
 export function collectorProblem(uri: string): string | undefined {
   const isAddress = URL.canParse(`https://${uri.replace(/^https?:\/\//, "")}`);

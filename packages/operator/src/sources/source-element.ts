@@ -1,5 +1,10 @@
 import { posix } from "node:path";
-import { sourceProblem, type SourceEntry, type SourceProvider } from "@bunting/featureflags/resources";
+import {
+  flagdOnly,
+  sourceProblem,
+  type SourceEntry,
+  type SourceProvider,
+} from "@bunting/featureflags/resources";
 import { quoted } from "@bunting/protocol";
 import type { CrossNamespace } from "./consent.js";
 import { credentialsSecret, type CredentialsSecret } from "./credentials-secret.js";
@@ -64,6 +69,14 @@ export function resolveSource(
   rules: ProviderRules,
 ): ResolvedSource | SourceProblem {
   const provider = given(entry.provider) ?? given(defaultProvider) ?? "kubernetes";
+  const only = rules.isFlagd === true ? undefined : flagdOnly(provider, entry.source);
+  if (only === "xds")
+    return onlyOfFlagd(entry, "reads targets of xds; write HOST:PORT, or envoy://HOST:PORT/SERVICE");
+  if (only === "bucket")
+    return onlyOfFlagd(
+      entry,
+      `has the provider ${provider}; fetch the object over https, with the provider http`,
+    );
   switch (provider) {
     case "kubernetes":
     case "file":
@@ -76,19 +89,12 @@ export function resolveSource(
       });
     case "grpc": {
       const { certPath, tls, providerID, selector } = entry;
-      if (rules.isFlagd !== true && /^(?:grpcs?:\/\/)?xds:/.test(entry.source))
-        return onlyOfFlagd(entry, "reads targets of xds; write HOST:PORT, or envoy://HOST:PORT/SERVICE");
       return withCredentials(entry, provider, { certPath, tls, providerID, selector });
     }
     case "gcs":
     case "azblob":
     case "s3":
-      return rules.isFlagd === true
-        ? remote(entry, provider, { interval: entry.interval })
-        : onlyOfFlagd(
-            entry,
-            `has the provider ${provider}; fetch the object over https, with the provider http`,
-          );
+      return remote(entry, provider, { interval: entry.interval });
     default: {
       const message = `the source ${quoted(entry.source)} has the provider ${quoted(provider)}; write kubernetes, file, http, grpc, gcs, azblob, s3 or flagd-proxy`;
       return { reason: "UnknownProvider", message };

@@ -5,6 +5,7 @@ import { addressesIn, namedAddressText } from "../object-address.js";
 import { podAnnotations } from "../operator-names.js";
 import {
   collectorProblem,
+  flagdOnly,
   podRequest,
   requestParts,
   type FeatureFlagSourceSpec,
@@ -13,8 +14,6 @@ import type { MigrationFacts } from "./migration-facts.js";
 import type { MigrationFinding } from "./migration-finding.js";
 
 const options = { maxDocumentBytes: 1.5 * 1024 * 1024 };
-
-const bucketProviders: ReadonlySet<string> = new Set(["gcs", "azblob", "s3"]);
 
 /** Findings about what users have in the cluster: objects, and the Pods that use them. */
 export function checkObjects(facts: MigrationFacts): readonly MigrationFinding[] {
@@ -61,9 +60,9 @@ function checkFlagdOnly(source: KubeObject): readonly MigrationFinding[] {
   const object = `FeatureFlagSource ${textOf(source)}`;
   const ofSources = sources.flatMap(({ source: address, provider: own = "" }): MigrationFinding[] => {
     const provider = own === "" ? defaultSyncProvider : own;
-    const isXds = provider === "grpc" && /^(?:grpcs?:\/\/)?xds:/.test(address);
-    if (!bucketProviders.has(provider) && !isXds) return [];
-    const instead = isXds ? "write HOST:PORT" : "fetch the object over https with the provider http";
+    const only = flagdOnly(provider, address);
+    if (only === undefined) return [];
+    const instead = only === "xds" ? "write HOST:PORT" : "fetch the object over https with the provider http";
     const message = `only flagd reads ${address}, a source of the provider ${provider}: new Pods get no flags of it; ${instead}, or ${keepFlagd}`;
     return [{ severity: "warns", object, message }];
   });
