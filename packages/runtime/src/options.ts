@@ -15,7 +15,7 @@ export {
   type OptionTable,
 } from "./options/option.js";
 export { renderHelp } from "./options/render-help.js";
-export { nearestWord } from "./options/nearest-word.js";
+export { didYouMean, nearestWord } from "./options/nearest-word.js";
 export { suggestFlag } from "./options/suggest-flag.js";
 export {
   byteSizeOrAuto,

@@ -1,7 +1,7 @@
 import type { Finding } from "@bunting/featureflags/checks";
 import { inlineAnnotations, inlineFlagsOf, isInlineKind } from "@bunting/featureflags/resources";
 import { isNamespaceName, type JsonObject } from "@bunting/protocol";
-import { nearestWord, quoted } from "@bunting/runtime/options";
+import { didYouMean, quoted } from "@bunting/runtime/options";
 import { addressIn } from "../operator/object-address.js";
 import { podAnnotations } from "../operator/operator-names.js";
 
@@ -52,9 +52,8 @@ function checkValue(key: string, value: unknown): readonly Finding[] {
     return [finding("warning", message, key)];
   }
   if (!known.includes(key)) {
-    const meant = nearestWord(key, known);
-    const hint = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
-    return [finding("warning", `nobody reads the annotation ${quoted(key)}${hint}`, key)];
+    const message = `nobody reads the annotation ${quoted(key)}${didYouMean(key, known)}`;
+    return [finding("warning", message, key)];
   }
   switch (key) {
     case enabled:

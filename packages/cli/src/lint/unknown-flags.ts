@@ -1,4 +1,4 @@
-import { nearestWord, quoted } from "@bunting/runtime/options";
+import { didYouMean } from "@bunting/runtime/options";
 import type { FileFinding } from "./file-finding.js";
 import type { NamedFlag } from "./lint-objects.js";
 
@@ -22,9 +22,7 @@ export function unknownFlags(
   return named
     .filter((one) => !isKnown(one))
     .map(({ file, line, column, topic }) => {
-      const meant = nearestWord(nameOf(topic), names);
-      const hint = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
-      const message = `none of these files has the FeatureFlag ${topic}${hint}`;
+      const message = `none of these files has the FeatureFlag ${topic}${didYouMean(nameOf(topic), names)}`;
       return { file, line, column, severity: "remark", kind: "unknown-flag", message };
     });
 }

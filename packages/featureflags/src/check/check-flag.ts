@@ -8,7 +8,7 @@ import {
   type TargetingProblem,
 } from "@bunting/evaluation";
 import { isDocumentation, isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { nearestWord, quoted } from "@bunting/runtime/options";
+import { didYouMean, nearestWord, quoted } from "@bunting/runtime/options";
 import { argumentProblem } from "./check-arguments.js";
 import type { Finding } from "./finding.js";
 import { ruleResults, type RulePart } from "./rule-results.js";
@@ -50,10 +50,10 @@ function checkFields({ key, written, path }: FlagPart): Finding[] {
   };
   for (const field of Object.keys(written)) {
     if (servedFields.has(field) || field === "key" || isDocumentation(field)) continue;
-    const meant = nearestWord(field, servedFields);
-    const suggested = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
     const isOperator = operatorNames.includes(field);
-    const hint = isOperator ? `: it is an operator, which belongs below "targeting"` : suggested;
+    const hint = isOperator
+      ? `: it is an operator, which belongs below "targeting"`
+      : didYouMean(field, servedFields);
     warn("unknown-field", field, `${quoted(field)} is not a field of a flag and is not served${hint}`);
   }
   const { state } = written;

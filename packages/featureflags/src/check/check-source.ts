@@ -1,5 +1,5 @@
 import { isJsonObject, isNamespaceName, isObjectName, type JsonObject } from "@bunting/protocol";
-import { nearestWord, quoted } from "@bunting/runtime/options";
+import { didYouMean, nearestWord, quoted } from "@bunting/runtime/options";
 import { definedFields } from "../resource/defined-fields.js";
 import { featureFlagSourceDefaults } from "../resource/feature-flag-source.js";
 import { resourceFields } from "../resource/resource-fields.js";
@@ -207,9 +207,7 @@ function unknownFields(object: JsonObject, known: readonly string[], path: Path)
   return Object.keys(object)
     .filter((field) => !known.includes(field))
     .map((field) => {
-      const meant = nearestWord(field, known);
-      const hint = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
-      const message = `there is no field ${quoted(field)}, and the API server drops it${hint}`;
+      const message = `there is no field ${quoted(field)}, and the API server drops it${didYouMean(field, known)}`;
       return error("unknown-field", message, [...path, field]);
     });
 }

@@ -12,7 +12,7 @@ import {
   type JsonValue,
   type TopicKey,
 } from "@bunting/protocol";
-import { nearestWord, quoted } from "@bunting/runtime/options";
+import { didYouMean, nearestWord, quoted } from "@bunting/runtime/options";
 import { openFeatureApiVersion } from "../resource/custom-resource.js";
 import { parseRemoteFlagProvider } from "../resource/remote-flag-provider.js";
 import { resourceFields } from "../resource/resource-fields.js";
@@ -121,9 +121,7 @@ function unknownFields(
 ): readonly ObjectWarning[] {
   const unknown = Object.keys(object).filter((field) => !known.includes(field));
   return unknown.map((field) => {
-    const meant = nearestWord(field, known);
-    const hint = meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
-    const message = `${quoted(field)} is not a field of a FeatureFlag and is not read${hint}`;
+    const message = `${quoted(field)} is not a field of a FeatureFlag and is not read${didYouMean(field, known)}`;
     return { kind: "other", message, path: [...path, field] };
   });
 }

@@ -1,3 +1,5 @@
+import { quoted } from "../quoted.js";
+
 /** The word that was most probably meant by another one with at most a few letters changed; undefined if there is none. */
 export function nearestWord(word: string, words: Iterable<string>): string | undefined {
   const given = word.toLowerCase();
@@ -11,6 +13,12 @@ export function nearestWord(word: string, words: Iterable<string>): string | und
     if (edits < fewest) [best, fewest] = [each, edits];
   }
   return best;
+}
+
+/** The end of a sentence about a word that is none of these: the one that was probably meant; empty if there is none. */
+export function didYouMean(word: string, words: Iterable<string>): string {
+  const meant = nearestWord(word, words);
+  return meant === undefined ? "" : `: did you mean ${quoted(meant)}?`;
 }
 
 /** How many letters have to be changed, left out or added, or swapped with the next, to make the one of the other. */
