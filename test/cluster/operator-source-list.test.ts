@@ -204,9 +204,10 @@ describe("the list of a FeatureFlagSource", function () {
   it("is the newest in the end, with its flags, when the proxy is killed while it changes", async () => {
     const lists = [["second", "first"], ["first"]] as const;
     const port = `--port=${await freePort()}`;
+    const compiled = await entry("first");
     let killed = await startProxyInPod(reader, [port]);
-    const agent = await sidecar(await entry("first"), killed);
     try {
+      const agent = await sidecar(compiled, killed);
       for (const names of lists) {
         await source(...names);
         await entry(...names);

@@ -3,6 +3,7 @@ import path from "node:path";
 import type { Readable } from "node:stream";
 import { imageEntrypoint, type ImageEntrypoint } from "../../scripts/images/image-entrypoint.js";
 import { EventQueue, patienceMs } from "./event-queue.js";
+import { lastWords } from "./last-words.js";
 
 const root = path.dirname(path.dirname(import.meta.dirname));
 
@@ -69,10 +70,15 @@ export class ServiceProcess {
       if (stream !== null) readLines(stream, (line) => this.#read(line));
     }
     this.#exit = new Promise((resolve) => this.child.once("close", resolve));
+    lastWords.add(this, path.basename(binary));
   }
 
   get pid(): number {
     return this.child.pid ?? 0;
+  }
+
+  get hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
   /** Resolves with the exit code; null if a signal ended it. */
