@@ -1,5 +1,7 @@
 import { expect } from "chai";
+import type { KubeObject } from "@bunting/kube";
 import type { InjectionEntry, InjectionSpec } from "@bunting/operator/internal/api/injection.js";
+import { storedDigests } from "@bunting/operator/internal/controllers/rollout/rolled-out.js";
 import { startAgent, type AgentProcess } from "../support/agent-process.js";
 import { eventually } from "../support/event-queue.js";
 import { freePort } from "../support/free-port.js";
@@ -154,6 +156,12 @@ describe("the list of a FeatureFlagSource", function () {
   it("restarts only what does not follow it, where its source asks for restarts", async () => {
     await sourceWith({ rolloutOnChange: true }, "first");
     const compiled = await entry("first");
+    // What is noted first may be the list of the test before: then the change to it would be none.
+    const isNoted = async (): Promise<boolean> => {
+      const { digests, rolledOut = {} } = storedDigests((await home.injection()) as unknown as KubeObject);
+      return rolledOut["app"] !== undefined && rolledOut["app"] === digests["app"];
+    };
+    await eventually(isNoted, "it is noted", 60_000);
     const agent = await sidecar(compiled, proxy);
     const deployments = `/apis/apps/v1/namespaces/${home.shop}/deployments`;
     const annotations = { "openfeature.dev/enabled": "true", "openfeature.dev/featureflagsource": "app" };
@@ -182,14 +190,6 @@ describe("the list of a FeatureFlagSource", function () {
         status: { phase: "Running", podIP: ip, podIPs: [{ ip }] },
       });
     }
-    // Of before there is a note that does not have it: its source did not ask for restarts.
-    const isNoted = async (): Promise<boolean> => {
-      const { annotations = {} } = ((await home.injection())?.metadata ?? {}) as {
-        readonly annotations?: Readonly<Record<string, string>>;
-      };
-      return annotations["bunting.dev/rolled-out"]?.includes('"app"') ?? false;
-    };
-    await eventually(isNoted, "it is noted", 60_000);
     await sourceWith({ rolloutOnChange: true }, "first", "second");
     await eventually(async () => (await answer(agent, "second")) === true, "the second is answered", 60_000);
     const restarts = async (name: string): Promise<boolean> => {
