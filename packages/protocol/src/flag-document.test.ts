@@ -49,6 +49,14 @@ describe("normaliseDocument", () => {
     expect(warnings).to.have.length(1);
   });
 
+  it("gives flags of people an empty default variant where they have none, and leaves those of a proxy as they are", () => {
+    const flags = { a: { state: "ENABLED" }, b: { state: "ENABLED", defaultVariant: null }, c: flag };
+    expect(encodeDocument(readDocument({ flags }).document)).to.contain(
+      '{"a":{"defaultVariant":"","state":"ENABLED"},"b":{"defaultVariant":"","state":"ENABLED"},"c":{"defaultVariant":"',
+    );
+    expect(normaliseDocument({ flags }).document.flags["a"]).to.deep.equal({ state: "ENABLED" });
+  });
+
   it("takes of listed flags that share a key only the last into account, whichever of them can't be served", () => {
     const broken = { key: "a", ...flag, variants: [] };
     const mended = readDocument({ flags: [broken, { key: "a", ...flag }] });

@@ -70,7 +70,7 @@ export function normaliseDocument(value: JsonValue | undefined): NormalisedDocum
  */
 export function readDocument(value: JsonValue | undefined): WrittenDocument {
   const refused: RefusedFlag[] = [];
-  return { ...atOnce(normalising(value, (flag) => refused.push(flag))), refused };
+  return { ...atOnce(normalisingWritten(value, (flag) => refused.push(flag))), refused };
 }
 
 /**
@@ -78,14 +78,35 @@ export function readDocument(value: JsonValue | undefined): WrittenDocument {
  *
  * @param onRefused called for each flag that can't be converted; absent: it is an error of the whole document
  */
-export function* normalising(
+export function normalising(
   value: JsonValue | undefined,
   onRefused: (flag: RefusedFlag) => void = refuseDocument,
 ): DocumentWork<NormalisedDocument> {
-  const warnings: DocumentWarning[] = [];
+  return normalisingAs(value, { warnings: [], onRefused, fillsIn: false });
+}
+
+/**
+ * As `normalising`, for documents of people and of other servers: flags without a default variant get an empty one, as flagd gives them, because the
+ * provider for Rust refuses all flags where one lacks the field. A document of a proxy stays as it is, because its digest is of that.
+ */
+export function normalisingWritten(
+  value: JsonValue | undefined,
+  onRefused: (flag: RefusedFlag) => void,
+): DocumentWork<NormalisedDocument> {
+  return normalisingAs(value, { warnings: [], onRefused, fillsIn: true });
+}
+
+interface Normalisation {
+  readonly warnings: DocumentWarning[];
+  readonly onRefused: (flag: RefusedFlag) => void;
+  readonly fillsIn: boolean;
+}
+
+function* normalisingAs(value: JsonValue | undefined, how: Normalisation): DocumentWork<NormalisedDocument> {
+  const { warnings } = how;
   if (!isJsonObject(value))
     throw invalid([], `a flag document is an object with "flags", but this is ${kindOf(value)}`);
-  const flags = yield* normaliseFlags(value["flags"], warnings, onRefused);
+  const flags = yield* normaliseFlags(value["flags"], how);
   const metadata = normaliseMetadata(value["metadata"], ["metadata"], warnings);
   const evaluators = normaliseEvaluators(value["$evaluators"]);
   for (const key of Object.keys(value)) {
@@ -111,25 +132,19 @@ export function encodeDocument(document: FlagDocument): string {
   return `{${parts.join(",")}}`;
 }
 
-function* normaliseFlags(
-  value: JsonValue | undefined,
-  warnings: DocumentWarning[],
-  onRefused: (flag: RefusedFlag) => void,
-): DocumentWork<JsonObject> {
+function* normaliseFlags(value: JsonValue | undefined, how: Normalisation): DocumentWork<JsonObject> {
   // As in flagd: `flags:` with nothing below it in YAML means that there are none.
   if (value === null) return {};
   if (!isJsonObject(value) && !Array.isArray(value))
     throw invalid(["flags"], `"flags" must be an object, but it is ${kindOf(value)}`);
   // The place of a flag is its key, or in a list its index.
   const written = value as JsonObject;
-  const indexes = Array.isArray(value)
-    ? indexesByKey(value as readonly JsonValue[], warnings, onRefused)
-    : undefined;
+  const indexes = Array.isArray(value) ? indexesByKey(value as readonly JsonValue[], how) : undefined;
   const keys = indexes === undefined ? Object.keys(written) : [...indexes.keys()];
   const flags: Record<string, JsonValue> = {};
   for (const [index, key] of keys.entries()) {
     const place = indexes?.get(key) ?? key;
-    const flag = normaliseFlag(key, written[place], ["flags", place], warnings, onRefused);
+    const flag = normaliseFlag(key, written[place], ["flags", place], how);
     if (flag !== undefined) define(flags, key, flag);
     if (isStep(index)) yield;
   }
@@ -149,8 +164,7 @@ function isSorted(keys: readonly string[]): boolean {
 /** flagd also accepts a list of flags with a "key" each. Of flags with the same key only the last one counts, even if it can't be served. */
 function indexesByKey(
   list: readonly JsonValue[],
-  warnings: DocumentWarning[],
-  onRefused: (flag: RefusedFlag) => void,
+  { warnings, onRefused }: Normalisation,
 ): ReadonlyMap<string, string> {
   const indexes = new Map<string, string>();
   list.forEach((flag, index) => {
@@ -173,8 +187,7 @@ function normaliseFlag(
   key: string,
   flag: JsonValue | undefined,
   path: readonly string[],
-  warnings: DocumentWarning[],
-  onRefused: (flag: RefusedFlag) => void,
+  { warnings, onRefused, fillsIn }: Normalisation,
 ): JsonObject | undefined {
   const problems = problemsOf(key, flag, path);
   if (problems.length > 0 || !isJsonObject(flag)) {
@@ -198,6 +211,7 @@ function normaliseFlag(
     const content = field === "metadata" ? metadata : flag[field];
     // Null means the same as an absent field, but some providers read only the latter.
     if (!isAbsent(content)) normalised[field] = content;
+    else if (fillsIn && field === "defaultVariant") normalised[field] = "";
   }
   return normalised;
 }

@@ -14,6 +14,7 @@ export {
   isDocumentation,
   normaliseDocument,
   normalising,
+  normalisingWritten,
   readDocument,
   type DocumentWarning,
   type FlagDocument,

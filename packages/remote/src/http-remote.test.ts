@@ -155,6 +155,12 @@ describe("an http remote", () => {
     expect(server.connections).to.equal(0);
   });
 
+  it("gives flags without a default variant an empty one, for providers that need the field", async () => {
+    server.answer = document('{"flags":{"one":{"state":"ENABLED","variants":{}}}}');
+    const { flags } = await listen().document("one");
+    expect(flags["one"]).to.include({ defaultVariant: "" });
+  });
+
   it("leaves out flags that can't be served, and says which", async () => {
     server.answer = (_request, response) =>
       void response.end(

@@ -4,7 +4,7 @@ import {
   documentHeapBytes,
   emptiedBy,
   maxDocumentDepth,
-  normalising,
+  normalisingWritten,
   type JsonValue,
   type RefusedFlag,
 } from "@bunting/protocol";
@@ -91,7 +91,7 @@ export function requireRoom(text: Buffer, { room }: Pick<TextBounds, "room">): v
 export async function flagsIn(value: JsonValue): Promise<RemoteFlags> {
   try {
     const refused: RefusedFlag[] = [];
-    const read = await runInSlices(normalising(value, (flag) => refused.push(flag)));
+    const read = await runInSlices(normalisingWritten(value, (flag) => refused.push(flag)));
     const emptied = emptiedBy({ ...read, refused });
     if (emptied !== undefined) throw emptied;
     return { document: read.document, leftOut: leftOut(refused) };

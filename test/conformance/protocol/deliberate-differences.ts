@@ -79,15 +79,6 @@ export const deliberateDifferences: readonly DeliberateDifference[] = [
       (isRecord(want) && want["reason"] === "FALLBACK" && differOnlyIn("reason", want, got)),
   },
   {
-    name: "no default variant over flagd.sync.v1",
-    docs: [protocol, "without a default variant, over `flagd.sync.v1`"],
-    covers: (_, { path, want, got }) =>
-      path.includes("flagConfiguration") &&
-      path.at(-1) === "defaultVariant" &&
-      want === "" &&
-      got === undefined,
-  },
-  {
     name: "ETag of OFREP",
     docs: [protocol, "`ETag` of all flags over OFREP"],
     covers: (_, { path, want, got }) =>

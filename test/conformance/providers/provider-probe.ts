@@ -88,6 +88,15 @@ export function installedGo(lines: string, example: string): Promise<string | un
   });
 }
 
+/** A folder with the example in Rust, built of what the lines of its page add: some minutes the first time. Needs protoc. */
+export function installedRust(lines: string, example: string): Promise<string | undefined> {
+  return installed("rust", [lines, readFileSync(example)], async (to) => {
+    await run("cargo", ["init", "--vcs", "none", "--name", "welcome", to], { timeout: installMs });
+    copyFileSync(example, path.join(to, "src/main.rs"));
+    await run("sh", ["-ec", `${lines}\ncargo build`], { cwd: to, timeout: 2 * installMs });
+  });
+}
+
 /** A folder with the example in C#, built with what the lines of its page add to a new project. */
 export function installedDotnet(lines: string, example: string): Promise<string | undefined> {
   return installed("dotnet", [lines, readFileSync(example)], async (to) => {

@@ -119,7 +119,7 @@ metadata:
       );
       expect(served(result)).to.deep.equal({
         "default/plain":
-          '{"flags":{"a":{"defaultVariant":"x","state":"ENABLED","variants":{"x":1}},"b":{"defaultVariant":"x","state":"DISABLED","variants":{"x":1}},"c":{"state":"ENABLED","variants":{"x":1}}}}',
+          '{"flags":{"a":{"defaultVariant":"x","state":"ENABLED","variants":{"x":1}},"b":{"defaultVariant":"x","state":"DISABLED","variants":{"x":1}},"c":{"defaultVariant":"","state":"ENABLED","variants":{"x":1}}}}',
       });
       expect(result.warnings).to.deep.equal([]);
     });
@@ -153,7 +153,7 @@ metadata:
       expect(errors(await read(json, "x.yaml"))).to.deep.equal(['3 syntax ?: duplicate key "a"']);
       const { warnings, ...result } = await read(json, "x.json");
       expect(served({ warnings, ...result })).to.deep.equal({
-        "default/plain": '{"flags":{"a":{"state":"S"}}}',
+        "default/plain": '{"flags":{"a":{"defaultVariant":"","state":"S"}}}',
       });
       expect(warnings.map(({ line, message }) => `${line}: ${message}`)).to.deep.equal([
         '3: duplicate key "a": the later one counts',
@@ -380,7 +380,9 @@ metadata:
 
     it("reads as YAML 1.2 even where the file says 1.1", async () => {
       const result = await read("%YAML 1.1\n---\nflags:\n  on: {state: ENABLED}\n");
-      expect(served(result)).to.deep.equal({ "default/plain": '{"flags":{"on":{"state":"ENABLED"}}}' });
+      expect(served(result)).to.deep.equal({
+        "default/plain": '{"flags":{"on":{"defaultVariant":"","state":"ENABLED"}}}',
+      });
     });
 
     it("says what is wrong in a FeatureFlag beside its flags", async () => {

@@ -129,12 +129,13 @@ function memberOf(flag: Flag): string {
 }
 
 function definitionOf(flag: Flag): JsonObject {
-  const { state, defaultVariant, targeting, metadata, source } = flag;
+  // A flag without a default variant has an empty one, as flagd writes it: the provider for Rust refuses all flags where one lacks the field.
+  const { state, defaultVariant = "", targeting, metadata, source } = flag;
   return {
     state,
     source,
     variants: Object.fromEntries(flag.variants),
-    ...(defaultVariant === undefined ? {} : { defaultVariant }),
+    defaultVariant,
     ...(targeting === undefined ? {} : { targeting }),
     ...(Object.keys(metadata).length === 0 ? {} : { metadata }),
   };

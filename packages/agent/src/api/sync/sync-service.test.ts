@@ -100,7 +100,7 @@ describe("the agent's flagd.sync.v1", () => {
     const { flagConfiguration } = await open().next();
     expect(flagConfiguration).to.equal(
       '{"flags":{' +
-        '"codeDefault":{"metadata":{"owner":"set"},"source":"source-0","state":"ENABLED","variants":{"on":true}},' +
+        '"codeDefault":{"defaultVariant":"","metadata":{"owner":"set"},"source":"source-0","state":"ENABLED","variants":{"on":true}},' +
         '"full":{"defaultVariant":"a","metadata":{"owner":"set","version":2},"source":"source-0","state":"DISABLED",' +
         '"targeting":{"if":[{"==":[{"var":"name"},"ada"]},"b",null]},"variants":{"a":{},"b":{"x":[null],"y":1}}},' +
         '"plain":{"defaultVariant":"on","metadata":{"owner":"set"},"source":"source-0","state":"ENABLED","variants":{"off":false,"on":true}}' +
