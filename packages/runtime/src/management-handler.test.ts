@@ -82,6 +82,26 @@ describe("managementHandler", () => {
     expect(await response.text()).to.contain("demo_total 3");
   });
 
+  it("compresses no metrics for clients that refuse gzip, or accept something else", async () => {
+    const encodingOf = async (accepted: string): Promise<string | undefined> => {
+      const asking = get(`${base}/metrics`, { headers: { "accept-encoding": accepted }, agent: false });
+      const [response] = (await once(asking, "response")) as [IncomingMessage];
+      response.resume();
+      return response.headers["content-encoding"];
+    };
+    for (const accepted of [
+      "gzip;q=0",
+      "deflate, GZIP ; q=0.000 , br",
+      "not-gzip",
+      "gzipped",
+      "identity",
+      "",
+    ])
+      expect(await encodingOf(accepted), accepted).to.equal(undefined);
+    for (const accepted of ["gzip", "br,gzip;q=0.5", "gzip;q=0.001", " GZIP ; q=1.0 , *;q=0"])
+      expect(await encodingOf(accepted), accepted).to.equal("gzip");
+  });
+
   it("zips metrics for all that have asked meanwhile, one after the other", async () => {
     let collected = 0;
     const registry = createRegistry(false);

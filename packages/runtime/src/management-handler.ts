@@ -41,7 +41,7 @@ export function managementHandler(
       return metricsText(registry);
     }));
   const metrics: RequestListener = (request, response) => {
-    const isZipped = /\bgzip\b/i.test(String(request.headers["accept-encoding"]));
+    const isZipped = acceptedGzip.test(String(request.headers["accept-encoding"]));
     (isZipped ? sharedZip() : sharedText()).then(
       (slices) => {
         if (response.destroyed) return;
@@ -93,6 +93,9 @@ function redirect(response: ServerResponse, shortest: string): void {
     "text/html; charset=utf-8",
   );
 }
+
+/** An Accept-Encoding that names gzip, with any weight but 0, which refuses it (RFC 9110 12.4.2). */
+const acceptedGzip = /(?:^|,)[ \t]*gzip[ \t]*(?:$|,|;[ \t]*q=(?!0(?:\.0*)?[ \t]*(?:$|,)))/i;
 
 const zip = promisify<Buffer, { level: number }, Buffer>(gzip);
 
