@@ -145,6 +145,23 @@ describe("the server of whole requests", () => {
     }
   });
 
+  it("ignores an empty line between two requests, and before the first", async () => {
+    const whole = fast();
+    const port = await serve({ wholeRequests: whole, headerTimeoutMs: 1 });
+    const client = await connect(port);
+    for (const target of ["/1", "/2"]) {
+      client.socket.write("\r\n");
+      // The line has been read by the time that a connection which came later has its answer.
+      const later = await connect(port);
+      later.socket.write(request("/later"));
+      await eventually(() => answers(later) === 1);
+      client.socket.write(request(target));
+      await eventually(() => client.received().includes(`"${target}"`), target);
+    }
+    expect(whole.answered, "none was left to node's server").to.deep.equal(["/later", "/1", "/later", "/2"]);
+    expect(client.received()).not.to.contain("408");
+  });
+
   it("sends byte for byte what node's server sends, whatever it is sent and however that is cut", async function () {
     this.timeout(120_000);
     const whole = fast();

@@ -53,6 +53,8 @@ export interface WholeRequestServerOptions {
   readonly onClosed: () => void;
 }
 
+const emptyLine = Buffer.from("\r\n");
+
 class Connection implements TurnReader, WatchedSession {
   readonly watchedStreams: Iterable<WatchedStream> = [];
   readonly account: OpenAccount | undefined;
@@ -181,6 +183,8 @@ export class WholeRequestServer {
     if (connection === undefined) return;
     const { account } = connection;
     connection.share.read(bytes.length);
+    // Some clients send an empty line after a body, which belongs to no request (RFC 9112 2.2). Node's server would wait for the rest of one.
+    if (emptyLine.equals(bytes)) return;
     // A client that asks on and does not read the answer before is for node's server.
     const request = socket.writableLength === 0 ? this.#read?.(bytes) : undefined;
     if (request === undefined) {
