@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerRespo
 import type { Socket } from "node:net";
 import { Readable, Writable } from "node:stream";
 import { httpDate } from "./http-date.js";
-import { setAccount } from "./request-account.js";
+import { setAccount, setShare } from "./request-account.js";
 import { encodeHeaders, type OutgoingHeaders } from "./hpack/header-encoder.js";
 import type { StreamOwner } from "./http2-stream.js";
 import { PlainStream } from "./plain-stream.js";
@@ -28,6 +28,7 @@ export class BridgedStream extends PlainStream {
 
   begin(onRequest: RequestListener): void {
     setAccount(this.#request as unknown as IncomingMessage, this.session.account);
+    setShare(this.#request as unknown as IncomingMessage, this.session);
     if (this.head.text(":method") === "CONNECT") {
       this.#request.resume();
       this.#response.statusCode = 405;

@@ -12,7 +12,7 @@ export { defaultGrpcHeaders } from "./http2-request-routing.js";
 export { Http2ServerTransport, type TransportEvents } from "./http2-transport.js";
 export { callWriteListener } from "./outgoing.js";
 export { peerAddress } from "./peer-address.js";
-export { accountOf, chargeAnswer, setAccount } from "./request-account.js";
+export { accountOf, chargeAnswer, setAccount, setShare, spendAnswer } from "./request-account.js";
 export type { AdmissionReason } from "./session-admission.js";
 export { SessionKeepalive, type KeepaliveOptions, type KeepaliveReason } from "./session-keepalive.js";
 export type { SocketAccess } from "./socket-access.js";
@@ -32,4 +32,5 @@ export {
   type TransportStream,
   type WriteListener,
 } from "./transport.js";
+export { answerBytesPerWork } from "./turn-share.js";
 export type { TurnReader, SharedTurns, TurnShare } from "./turn-share.js";

@@ -1,3 +1,6 @@
+/** Bytes of an answer that take as long to make as the rest of a small request: making some large answers in a turn would delay all else. */
+export const answerBytesPerWork = 8 * 1024;
+
 /** A connection that can be paused for the rest of a turn of the event loop, or longer. */
 export interface TurnReader {
   /** Also called while the connection is paused: its engine may have read on. */

@@ -36,6 +36,7 @@ export {
   drainSessions,
   HeldFrame,
   smallFrameBytes,
+  spendAnswer,
   type FrameHolder,
   type GrpcHeaderRules,
   type HeaderFields,

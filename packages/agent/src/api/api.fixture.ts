@@ -1,6 +1,6 @@
 import { type JsonObject } from "@bunting/protocol";
 import { GrpcServer, statusCode, type Method, type StatusName } from "@bunting/rpc";
-import { PortListener, type WholeRequestHandler } from "@bunting/server";
+import { PortListener, type ReadFairness, type WholeRequestHandler } from "@bunting/server";
 import type { Clock } from "@bunting/runtime";
 import { Client, credentials, Metadata, type ClientReadableStream, type ServiceError } from "@grpc/grpc-js";
 import { expect } from "chai";
@@ -119,7 +119,13 @@ export async function listen(
     wholeRequests,
     clock,
     stallClock,
-  }: { wholeRequests?: WholeRequestHandler | undefined; clock?: Clock; stallClock?: Clock } = {},
+    turns,
+  }: {
+    wholeRequests?: WholeRequestHandler | undefined;
+    clock?: Clock;
+    stallClock?: Clock;
+    turns?: ReadFairness | undefined;
+  } = {},
 ): Promise<PortListener> {
   const logger = recordingLogger();
   const listener = new PortListener({
@@ -128,6 +134,7 @@ export async function listen(
     grpc: new GrpcServer({ methods, logger, ...(clock === undefined ? {} : { clock }) }),
     ...(http === undefined ? {} : { http }),
     wholeRequests,
+    turns,
     ...(stallClock === undefined ? {} : { stall: { timeoutMs: stallTimeoutMs, clock: stallClock } }),
   });
   afterwards(() => listener.close());

@@ -1,7 +1,7 @@
 import type { Method } from "./method.js";
 import { ServerCall, type CallContext } from "./server-call.js";
 import { RpcError, type RpcStatus } from "@bunting/http2/status";
-import type { TransportStream } from "@bunting/http2";
+import { answerBytesPerWork, type TransportStream } from "@bunting/http2";
 
 export type Unary = Extract<Method, { kind: "unary" }>;
 
@@ -41,7 +41,10 @@ export class UnaryCall extends ServerCall {
     this.sent(frame);
     this.stream.respond();
     if (this.#method.isShared) this.stream.writeShared(frame);
-    else this.stream.write(frame);
+    else {
+      this.stream.write(frame);
+      if (frame.length > answerBytesPerWork) this.stream.session.spend(frame.length / answerBytesPerWork);
+    }
     this.end(ok);
   }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { accountOf } from "@bunting/http2";
+import { accountOf, spendAnswer } from "@bunting/http2";
 import type { RefusalReason } from "@bunting/http2/status";
 import type { Clock } from "@bunting/runtime";
 import { authorizationOf } from "../port/authorization-of.js";
@@ -207,6 +207,7 @@ export class HttpExchange {
     const response = this.#response;
     if (response.destroyed || response.headersSent) return;
     const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.length;
+    if (bytes > smallBytes) spendAnswer(this.request, bytes);
     // No content-length with 304: by RFC 9110 it would be the length of the 200. Over HTTP/1.1, trailers need a body in chunks.
     const hasLength = status !== 304 && status !== 204 && trailers === undefined;
     response.writeHead(

@@ -1,7 +1,7 @@
 import { currentTurn } from "@bunting/runtime";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
-import { peerAddress, type TurnReader, type TurnShare } from "@bunting/http2";
+import { peerAddress, setShare, type TurnReader, type TurnShare } from "@bunting/http2";
 import type { ReadFairness } from "../limits/read-fairness.js";
 import { interceptPush } from "../node-internals/intercept-push.js";
 import { readOn, stopReading } from "../node-internals/socket-handle.js";
@@ -48,6 +48,7 @@ export class BodyPieces implements TurnReader {
   begin(): void {
     const share = this.#turns.enter(this, peerAddress(this.#socket));
     this.#share = share;
+    setShare(this.#socket, share);
     this.#socket.once("close", () => share.leave());
   }
 

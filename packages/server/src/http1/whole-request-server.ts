@@ -1,6 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import {
+  answerBytesPerWork,
   httpDate,
   peerAddress,
   SocketStall,
@@ -200,11 +201,12 @@ export class WholeRequestServer {
       return;
     }
     connection.sweeps = 0;
-    this.#send(socket, answer, account);
+    this.#send(socket, answer, connection);
   }
 
-  #send(socket: Socket, { status, headers, body }: WholeAnswer, account: OpenAccount | undefined): void {
+  #send(socket: Socket, { status, headers, body }: WholeAnswer, { account, share }: Connection): void {
     const bytes = Buffer.byteLength(body);
+    if (bytes > answerBytesPerWork) share.spend(bytes / answerBytesPerWork);
     const head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${headers}content-length: ${bytes}\r\nDate: ${httpDate()}\r\n`;
     const text = `${head}${this.#lastLines}${body}`;
     socket.write(text, bytes === body.length ? "latin1" : "utf8");

@@ -1,5 +1,5 @@
 import { statusTrailers, type RpcError, type RpcStatus, type StatusName } from "@bunting/rpc";
-import type { HttpExchange } from "@bunting/server";
+import { spendAnswer, type HttpExchange } from "@bunting/server";
 import type { OutgoingStream } from "../outgoing-stream.js";
 import { encodeBase64 } from "./base64-body.js";
 import { compress, encodingHeaders, type Compression } from "./compression.js";
@@ -29,6 +29,7 @@ export class CallAnswer {
   /** Answers a unary call. */
   reply(message: Buffer): void {
     const compression = this.#compression ?? { ofRequest: "identity", ofAnswer: "identity" };
+    if (compression.ofAnswer === "gzip") spendAnswer(this.#exchange.request, message.length);
     if (this.#type.protocol !== "connect")
       this.#replyFramed(this.#encoded(envelope(message, compression)), ok);
     else if (compression.ofAnswer === "gzip")

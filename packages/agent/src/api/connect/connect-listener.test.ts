@@ -1,4 +1,4 @@
-import { type HttpRequestRecord, LongRequestQueue } from "@bunting/server";
+import { type HttpRequestRecord, LongRequestQueue, ReadFairness } from "@bunting/server";
 import { evaluationV1 as v1, evaluationV2 as v2, type JsonObject } from "@bunting/protocol";
 import { systemClock } from "@bunting/runtime";
 import { expect } from "chai";
@@ -59,7 +59,9 @@ interface Served {
   ) => Promise<HttpAnswer>;
 }
 
-async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = {}): Promise<Served> {
+async function serve(
+  options: WorldOptions & { maxRequestBodyBytes?: number; turns?: ReadFairness } = {},
+): Promise<Served> {
   const world = createWorld({ documents: [document], ...options });
   const { services, metrics, logger } = world;
   const { maxRequestBodyBytes = 1_000_000 } = options;
@@ -76,7 +78,7 @@ async function serve(options: WorldOptions & { maxRequestBodyBytes?: number } = 
     },
     logger,
   });
-  const { port } = await listen([], http);
+  const { port } = await listen([], http, { turns: options.turns });
   return { world, port, post: (path, body, headers, method) => post(port, path, body, headers, method) };
 }
 
@@ -327,6 +329,22 @@ describe("Connect", () => {
     expectError(await post(booleanV2, "{}", { "content-encoding": "br" }), 501, "unimplemented");
     const bomb = gzipSync(Buffer.alloc(20_000_000, 0x20));
     expectError(await post(booleanV2, bomb, { "content-encoding": "gzip" }), 429, "resource_exhausted");
+  });
+
+  it("counts what it compresses as work of the turn, however little is left of it", async () => {
+    const turns = new ReadFairness({ perTurn: 100 });
+    let pauses = 0;
+    turns.enter({ pauseForTurn: () => pauses++, resumeAfterTurn: () => undefined }, "10.0.0.2");
+    const variants = { small: "é", large: "é".repeat(500_000) };
+    const text = { state: "ENABLED", variants, targeting: { var: "v" } };
+    const { post } = await serve({ documents: [{ flags: { text } }], turns });
+    for (const [variant, expected] of Object.entries({ small: 0, large: 1 })) {
+      const asked = { flagKey: "text", context: { v: variant } };
+      const { status } = await post("/flagd.evaluation.v2.Service/ResolveString", asked, {
+        "accept-encoding": "gzip",
+      });
+      expect({ status, pauses }, variant).to.deep.equal({ status: 200, pauses: expected });
+    }
   });
 
   it("unfolds gzip to as much as a request may have, and without a limit to some times of what was sent", async () => {
