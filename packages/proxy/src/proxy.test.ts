@@ -289,13 +289,20 @@ describe("createProxy", () => {
     ]);
   });
 
-  it("sends the newest flags to the streams of both protocols before they end, in a shutdown and for their age", async () => {
+  it("sends the newest flags to the streams of both protocols before they end, and has calls answered, in a shutdown and for their age", async () => {
     const { made } = await useProxy({ maxConnectionAge: 60_000 });
     const goodbye: RpcStatus = { code: "UNAVAILABLE", message: "bye" };
     const drained: string[] = [];
-    const streams = ["agent", "provider", "neither"].map((name) => {
+    const paths = {
+      agent: "/bunting.sync.v1.SyncService/Sync",
+      provider: "/flagd.sync.v1.FlagSyncService/SyncFlags",
+      call: "/flagd.sync.v1.FlagSyncService/FetchAllFlags",
+      "older call": "/sync.v1.FlagSyncService/FetchAllFlags",
+      neither: "/grpc.health.v1.Health/Watch",
+    };
+    const streams = Object.entries(paths).map(([name, path]) => {
       const end = (): void => void drained.push(`${name} ended`);
-      return { name, stream: { end } as unknown as TransportStream };
+      return { name, stream: { path, end } as unknown as TransportStream };
     });
     const drains = (name: string) => (stream: TransportStream) => {
       const isOurs = streams.some((one) => one.name === name && one.stream === stream);
@@ -305,8 +312,7 @@ describe("createProxy", () => {
     made.one("AgentSync").made.drain = drains("agent");
     made.one("FlagSync").made.drain = drains("provider");
     expect(streams.map(({ stream }) => draining(made).drainStream(stream, goodbye))).to.deep.equal([
-      true,
-      true,
+      ...[true, true, true, true],
       false,
     ]);
     for (const { stream } of streams) made.one("ConnectionAge").given[0].drain(stream, goodbye);

@@ -8,7 +8,7 @@ export interface ConnectionAgeOptions {
   readonly maxAgeMs: number;
   /** Time that a connection has to send its queued bytes, in ms. */
   readonly graceMs: number;
-  /** Sends the stream the newest flags, and ends it with this status. */
+  /** Sends the stream the newest flags, and ends it with this status, unless it is about to end by itself. */
   readonly drain: (stream: TransportStream, status: RpcStatus) => void;
   readonly context: Pick<Context<ProxyMetrics>, "clock" | "metrics">;
   /** Returns a number in [0, 1). */

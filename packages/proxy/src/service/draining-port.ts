@@ -15,7 +15,7 @@ export interface DrainTimes {
 
 export interface DrainingPortOptions {
   readonly port: PortListener;
-  /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
+  /** See SyncServices.drain. */
   readonly drainStream: (stream: TransportStream, status: RpcStatus) => boolean;
   readonly context: Pick<Context, "clock" | "logger">;
   readonly times: DrainTimes;
@@ -29,7 +29,7 @@ const drainStatus: RpcStatus = { code: "UNAVAILABLE", message: "the proxy is shu
  * closes in three steps, so that clients notice no more than a reconnect:
  * 1. It turns unready but still serves, until load balancers have noticed.
  * 2. It stops accepting connections.
- * 3. It ends connections one by one at random moments, each stream with its newest flags and UNAVAILABLE.
+ * 3. It ends connections one by one at random moments, each stream with its newest flags and UNAVAILABLE. Calls under way are answered.
  * After a failed start it closes at once: whoever started the process waits for the reason.
  */
 export class DrainingPort implements Component {

@@ -18,7 +18,10 @@ export interface SyncServices {
   readonly programs: AgentSync["programs"];
   readonly leftBehind: LeftBehind;
   readonly followers: () => Iterable<ListFollower>;
-  /** Sends a stream the newest flags, then ends it. False if it carries no flags. */
+  /**
+   * Sends a stream the newest flags, then ends it. A call with one answer is about to end by itself, and is left to do so: its client would take
+   * UNAVAILABLE for the answer. False if it carries no flags.
+   */
   readonly drain: (stream: TransportStream, status: RpcStatus) => boolean;
 }
 
@@ -52,12 +55,15 @@ export function syncServices(
   };
   const agentSync = new parts.AgentSync({ subscribing, tierPath, ackTimeoutMs: options.ackTimeout });
   const flagSync = new parts.FlagSync({ subscribing, compresses: options.compression === "auto" });
+  const methods = [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)];
+  const answered = new Set(methods.filter(({ kind }) => kind === "unary").map(({ path }) => path));
   return {
-    methods: [...agentSync.methods, ...flagdSyncService(flagSync), ...legacySyncService(flagSync)],
+    methods,
     programs: agentSync.programs,
     leftBehind,
     followers: () => agentSync.followers(),
-    drain: (stream, status) => agentSync.drain(stream, status) || flagSync.drain(stream, status),
+    drain: (stream, status) =>
+      answered.has(stream.path) || agentSync.drain(stream, status) || flagSync.drain(stream, status),
   };
 }
 
