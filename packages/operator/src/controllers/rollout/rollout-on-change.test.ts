@@ -145,6 +145,16 @@ describe("RolloutOnChange", () => {
     expect(namespace.restarts).to.deep.equal(["checkout"]);
   });
 
+  it("restarts nothing for a change that is taken back before it is rolled out", async () => {
+    namespace.compiled("2", "i", '{"app":"1"}');
+    namespace.compiled("1", "i", '{"app":"1"}');
+    await settle();
+    namespace.compiled("2", "i", '{"app":"1"}');
+    await settle();
+    await eventually(() => namespace.written.length === 1, "the next one is rolled out");
+    expect([namespace.written, namespace.restarts]).to.deep.equal([['i {"app":"2"}'], ["checkout"]]);
+  });
+
   it("restarts for a change of a text for which the first Injection has no room", async () => {
     namespace.compiledBeside("2", '{"app":"1"}');
     await settle();
