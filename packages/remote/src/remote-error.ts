@@ -1,5 +1,5 @@
 import type { HttpFailure, Remedies } from "@bunting/sync-client/http";
-import { cut, isShortage, singleLine } from "@bunting/runtime";
+import { cut, singleLine, unexpectedFailure } from "@bunting/runtime";
 import type { RemoteFailure } from "./remote-kind.js";
 
 /** What an author of a FeatureFlag can do, as ends of sentences. */
@@ -17,15 +17,14 @@ export class RemoteDocumentError extends Error {
 
 /** What its FeatureFlag's status says about an error. */
 export function failureOf(error: unknown): RemoteFailure {
-  const message = cut(singleLine((error as Error).message));
-  if (isHttpFailure(error)) return { reason: outcomeReason(error.code), message };
-  if (error instanceof RemoteDocumentError) return { reason: "DocumentInvalid", message };
-  if (isShortage(error))
-    return { reason: "Unavailable", message: `the remote could not be read: ${message}` };
-  return {
-    reason: "Defect",
-    message: `the remote could not be read because of a bug in Bunting: ${message}`,
-  };
+  const [code, sentence] = codeAndSentence(error);
+  return { reason: outcomeReason(code), message: cut(singleLine(sentence)) };
+}
+
+function codeAndSentence(error: unknown): readonly [code: string, sentence: string] {
+  if (isHttpFailure(error)) return [error.code, error.message];
+  if (error instanceof RemoteDocumentError) return ["document_invalid", error.message];
+  return unexpectedFailure("the remote could not be read", error);
 }
 
 /** `too_large` is TooLarge. */

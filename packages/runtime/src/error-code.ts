@@ -23,3 +23,9 @@ const shortages = new Set(["EMFILE", "ENFILE", "ENOMEM", "EIO", "ESTALE"]);
 export function isShortage(error: unknown): boolean {
   return shortages.has(errorCode(error) ?? "");
 }
+
+/** The reason and the sentence for an error that nothing here expects: the code that was to run may be in a file for which there is no descriptor. */
+export function unexpectedFailure(what: string, error: unknown): ["unavailable" | "defect", string] {
+  if (isShortage(error)) return ["unavailable", `${what}: ${messageOf(error)}`];
+  return ["defect", `${what} because of a bug in Bunting: ${String(error)}`];
+}

@@ -1,7 +1,7 @@
 /** What commands need to read their options. The package's main entry also loads the logger and the metrics, which take longer than a short command runs. */
 export { CodedError } from "./coded-error.js";
 export { cut, cutToBytes } from "./cut.js";
-export { errorCode, isShortage, messageOf, releaseFrames } from "./error-code.js";
+export { errorCode, isShortage, messageOf, releaseFrames, unexpectedFailure } from "./error-code.js";
 export { completeOptions } from "./options/complete-options.js";
 export { kubeconfigOptions } from "./options/kubeconfig-options.js";
 export {
@@ -24,6 +24,7 @@ export {
   integer,
   list,
   mapping,
+  parseDuration,
   text,
   toggle,
 } from "./options/value-types.js";

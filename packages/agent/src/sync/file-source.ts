@@ -1,8 +1,9 @@
 import { statSync, type Stats } from "node:fs";
 import type { FileEvent, WatchedDirectory } from "@bunting/files";
 import { isYamlName } from "@bunting/files/names";
+import { unexpectedFailure } from "@bunting/runtime";
 import type { SyncSourceParts } from "./on-demand-source.js";
-import { readFailure, unexpectedFailure } from "./read-failure.js";
+import { readFailure } from "./read-failure.js";
 import type { FileSourceConfig } from "./source-config.js";
 import type { SourceState } from "./source-state.js";
 import { flagTextReader, type FlagText, type ReadFlagText } from "./flag-text.js";

@@ -1,5 +1,4 @@
-import { Backoff, sleep, untilAny } from "@bunting/runtime";
-import { unexpectedFailure } from "./read-failure.js";
+import { Backoff, sleep, unexpectedFailure, untilAny } from "@bunting/runtime";
 import type { SyncSource, SyncSourceOptions, SourceStatus } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";

@@ -1,12 +1,11 @@
 import { remoteFindings, type Finding } from "@bunting/featureflags/checks";
 import { definedFields } from "@bunting/featureflags/resources";
 import { isJsonObject, type JsonObject, type JsonValue } from "@bunting/protocol";
-import { quoted } from "@bunting/runtime/options";
+import { parseDuration, quoted } from "@bunting/runtime/options";
 
 /** As our definition of the type has durations, and the addresses of remotes: in fewer forms than the proxy reads. */
-const durationForm = /^(\d{1,6})(ms|s|m|h)$/;
+const durationForm = /^\d{1,6}(ms|s|m|h)$/;
 const uriForm = /^(https?|grpcs?):\/\/[^/@?#]+([/?][^#]*)?$/;
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const maxObserveMs = 24 * 3_600_000;
 const maxWaves = 10;
 
@@ -72,8 +71,7 @@ function checkWaves(waves: JsonValue): readonly Finding[] {
 }
 
 function isObserveTime(value: JsonValue): boolean {
-  const [, amount, unit = ""] = durationForm.exec(typeof value === "string" ? value : "") ?? [];
-  return amount !== undefined && Number(amount) * (unitMs[unit] ?? 0) <= maxObserveMs;
+  return typeof value === "string" && durationForm.test(value) && parseDuration(value) <= maxObserveMs;
 }
 
 function refused(message: string, path: readonly string[]): Finding {

@@ -6,7 +6,7 @@ import {
   type ExtensionRequest,
 } from "@bunting/extension";
 import { OutboundClient, type AllowedHost, type OutboundAnswer } from "@bunting/outbound";
-import { CodedError, cut, Semaphore, singleLine, type Clock } from "@bunting/runtime";
+import { CodedError, cut, parseDuration, Semaphore, singleLine, type Clock } from "@bunting/runtime";
 import type { Extension, ExtensionSpec } from "../api/extension.js";
 import { AnswerCache, keptMs, questionKey } from "./answer-cache.js";
 import { extensionAddress } from "./extension-address.js";
@@ -216,13 +216,11 @@ function failed(reason: string): Called {
   return { answer: { kind: "failed", reason } };
 }
 
-const timeoutUnitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000 };
 const defaultTimeoutMs = 2_000;
 const timeoutBounds = { minMs: 1, maxMs: 10_000 };
 
 /** How long an extension has for its answer. */
 function timeoutMsOf({ timeout }: Pick<ExtensionSpec, "timeout">): number {
-  const [, amount, unit = ""] = /^(\d{1,6})(ms|s)$/.exec(timeout) ?? [];
-  const ms = amount === undefined ? defaultTimeoutMs : Number(amount) * (timeoutUnitMs[unit] ?? 1);
+  const ms = /^\d{1,6}(ms|s)$/.test(timeout) ? parseDuration(timeout) : defaultTimeoutMs;
   return Math.min(timeoutBounds.maxMs, Math.max(timeoutBounds.minMs, ms));
 }

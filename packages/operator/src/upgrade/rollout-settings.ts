@@ -1,7 +1,6 @@
 import type { LabelSelector } from "@bunting/kube";
-import { quoted } from "@bunting/runtime";
+import { parseDuration, quoted } from "@bunting/runtime";
 import type { AgentRolloutSpec } from "../api/agent-rollout.js";
-import { milliseconds } from "../api/milliseconds.js";
 import { isImageReference } from "../desired/image-reference.js";
 
 /** What an AgentRollout asks for, as it is computed with. */
@@ -44,9 +43,9 @@ export function rolloutSettings(spec: AgentRolloutSpec): RolloutSettings {
         : { percent: Number.parseInt(maxUnavailable, 10) },
     maxInFlight: spec.maxInFlight,
     perNode: spec.perNode,
-    minAgeMs: milliseconds(spec.minAge),
-    observeMs: milliseconds(spec.observe),
-    deadlineMs: milliseconds(spec.deadline),
+    minAgeMs: parseDuration(spec.minAge),
+    observeMs: parseDuration(spec.observe),
+    deadlineMs: parseDuration(spec.deadline),
     failureThreshold: spec.failureThreshold,
     rollsBack: spec.rollbackOnHalt,
     isPaused: spec.paused,

@@ -104,8 +104,8 @@ const unitMs: Readonly<Record<string, number>> = {
   ns: 1e-6,
 };
 
-/** Parses durations in the syntax of Go's time.ParseDuration. */
-function parseDuration(value: string): number {
+/** A duration in the syntax of Go's time.ParseDuration, in ms. Throws an Error for any other text. */
+export function parseDuration(value: string): number {
   const [, sign = "", amounts = ""] = /^([+-]?)(.*)$/.exec(value) ?? [];
   if (/^0+$/.test(amounts)) return 0;
   const parts = [...amounts.matchAll(/(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g)];

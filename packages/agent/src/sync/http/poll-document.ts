@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Backoff, sleep, withTimeLimit } from "@bunting/runtime";
+import { Backoff, sleep, unexpectedFailure, withTimeLimit } from "@bunting/runtime";
 import { connectionAdvice } from "@bunting/sync-client";
 import {
   AccessToken,
@@ -14,7 +14,6 @@ import type { SyncSourceParts } from "../on-demand-source.js";
 import type { HttpSourceConfig } from "../source-config.js";
 import { tokenFileOf } from "../source-token.js";
 import { flagTextReader, type ReadFlagText } from "../flag-text.js";
-import { unexpectedFailure } from "../read-failure.js";
 import { YamlDocumentError } from "../yaml-document.js";
 
 /** After a failure the next request comes sooner than after the interval, but never later than this. */

@@ -16,8 +16,7 @@ import {
   ProtocolError,
   type FlagDocument,
 } from "@bunting/protocol";
-import { runInSlices, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
-import { milliseconds } from "../../api/milliseconds.js";
+import { parseDuration, runInSlices, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
 import {
   nextPush,
   type PushInputs,
@@ -239,7 +238,7 @@ function settingsOf(rollout: FlagRollout): PushSettings {
   const { waves, observe, maxRefusing, paused } = defaultedFlagRollout(rollout);
   return {
     waves: waves.toSorted((a, b) => a - b),
-    observeMs: milliseconds(observe),
+    observeMs: parseDuration(observe),
     maxRefusing,
     isPaused: paused,
   };
