@@ -171,6 +171,14 @@ describe("KeySet", () => {
     expect(set.find("k0")).to.have.property("kid", "k0");
   });
 
+  it("answers who asks once it reads no keys any more", async () => {
+    await start();
+    for (const each of abort) each.abort();
+    await running;
+    expect(await codeOf(set.find("k1"))).to.equal("IDENTITY_UNAVAILABLE");
+    expect(set.find("k0")).to.have.property("kid", "k0");
+  });
+
   it("drops a key that has not been published for ten minutes", async () => {
     published = issuers.slice(0, 2);
     await start();

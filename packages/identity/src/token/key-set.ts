@@ -90,7 +90,9 @@ export class KeySet implements Runnable {
       await idle.ended;
       this.#wake = undefined;
     }
-    this.#settle(false);
+    // No read will answer who asks from now on.
+    this.#wake = () => this.#settle(false);
+    this.#wake();
   }
 
   async #read(signal: AbortSignal): Promise<boolean> {
