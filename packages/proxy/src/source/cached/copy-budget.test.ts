@@ -1,5 +1,6 @@
 import { copyFileSuffix } from "@bunting/files/copies";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
+import { withoutDescriptors } from "@bunting/test/support/without-descriptors.js";
 import { expect } from "chai";
 import { truncateSync, utimesSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -36,6 +37,17 @@ describe("CopyBudget", () => {
     budget.written(directory.file(`second${copyFileSuffix}`), 500);
     budget.written(directory.file(`fourth${copyFileSuffix}`), 300);
     expect(removed).to.deep.equal(["first", "third"]);
+  });
+
+  it("counts with the next write what it had no descriptor left to count", async () => {
+    for (const [index, name] of ["first", "second"].entries()) copy(name, 400, index + 1);
+    const budget = await withoutDescriptors(() => counted(1_000));
+    const third = directory.file(`third${copyFileSuffix}`);
+    expect([budget.hasAny, budget.mayHave(third)]).to.deep.equal([false, true]);
+    const sizes = [100, 200, 300];
+    await Promise.all(sizes.map((size) => budget.counted(third, () => Promise.resolve(size))));
+    expect([removed, budget.hasAny]).to.deep.equal([["first"], true]);
+    expect(budget.mayHave(directory.file(`fourth${copyFileSuffix}`))).to.equal(false);
   });
 
   it("removes a file that is larger than all copies may be before any other, however new it is", async () => {

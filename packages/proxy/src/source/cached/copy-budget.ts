@@ -13,6 +13,7 @@ export class CopyBudget {
   #sizes = new Map<string, number>();
   #bytes = 0;
   #isCounted = false;
+  #counting: Promise<void> | undefined;
   /** Names of the files that are just being replaced: what is removed of such a name may be the new file. */
   readonly #underWay = new Set<string>();
 
@@ -35,9 +36,13 @@ export class CopyBudget {
 
   /**
    * Counts what earlier processes left. Never rejects: a directory that can't be read has no copies either, unless only this process can't for now;
-   * then it is not known what is there.
+   * then it is not known what is there, until it is counted before a write.
    */
-  async count(): Promise<void> {
+  count(): Promise<void> {
+    return (this.#counting ??= this.#count().finally(() => (this.#counting = undefined)));
+  }
+
+  async #count(): Promise<void> {
     await sweepCopies(this.#directory, () => true);
     const names = await readdir(this.#directory).catch((error: unknown) =>
       isShortage(error) ? undefined : [],
@@ -70,6 +75,7 @@ export class CopyBudget {
   async counted(file: string, write: () => Promise<number>): Promise<void> {
     const name = path.basename(file);
     let size: number | undefined;
+    if (!this.#isCounted) await this.count();
     this.#underWay.add(name);
     try {
       size = await write();
