@@ -58,6 +58,7 @@ export {
   type RemoteType,
   type SecretKey,
 } from "./resource/remote-flag-provider.js";
+export { nanoUnits } from "./resource/quantity.js";
 export { resourceFields } from "./resource/resource-fields.js";
 export {
   collectorProblem,
@@ -67,6 +68,7 @@ export {
   prefixProblem,
   sourceProblem,
 } from "./resource/sidecar-start.js";
+export { variableProblem } from "./resource/usable-variable.js";
 export {
   inlineAnnotations,
   inlineFileName,

@@ -4,8 +4,10 @@ import { checkInProcessSpec, checkSourceSpec, flagsOfSource } from "./check-sour
 
 const good = { sources: [{ source: "checkout", provider: "flagd-proxy" }] };
 
+/** The errors: warnings are those of `checkSourceValues`. */
 function found(spec: JsonObject): readonly string[] {
-  return checkSourceSpec(spec).map(({ kind, path, message }) => `${kind} ${path.join(".")}: ${message}`);
+  const errors = checkSourceSpec(spec).filter(({ severity }) => severity === "error");
+  return errors.map(({ kind, path, message }) => `${kind} ${path.join(".")}: ${message}`);
 }
 
 describe("checkSourceSpec", () => {

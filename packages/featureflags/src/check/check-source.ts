@@ -10,6 +10,7 @@ import {
   prefixProblem,
   sourceProblem,
 } from "../resource/sidecar-start.js";
+import { checkSourceValues } from "./check-source-values.js";
 import type { Finding } from "./finding.js";
 
 type Path = readonly string[];
@@ -48,6 +49,7 @@ export function checkSourceSpec(written: JsonObject): readonly Finding[] {
     ...checkText(spec, "envVarPrefix", prefixProblem),
     ...checkKeys(spec, "contextValues", contextKeyProblem),
     ...checkKeys(spec, "headerToContextMappings", headerProblem),
+    ...checkSourceValues(spec),
   ];
 }
 

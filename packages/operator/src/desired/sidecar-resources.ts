@@ -1,5 +1,4 @@
-import type { ResourceRequirements } from "@bunting/featureflags/resources";
-import { nanoUnits } from "../pod/quantity.js";
+import { nanoUnits, type ResourceRequirements } from "@bunting/featureflags/resources";
 import type { SourceProblem } from "../sources/source-problem.js";
 import { isHugePages, isOvercommittable, isUsableResource, type Quantities } from "./usable-resources.js";
 

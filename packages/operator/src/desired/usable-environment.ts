@@ -1,12 +1,5 @@
-import type { EnvironmentValueSource, EnvironmentVariable } from "@bunting/featureflags/resources";
+import { variableProblem, type EnvironmentVariable } from "@bunting/featureflags/resources";
 import type { SourceProblem } from "../sources/source-problem.js";
-
-/** Of which fields a variable may be. */
-const podFields =
-  /^(?:metadata\.(?:name|namespace|uid)|metadata\.(?:labels|annotations)\['(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?'\]|spec\.(?:nodeName|serviceAccountName)|status\.(?:hostIPs?|podIPs?))$/;
-/** The units that there are of a resource; 0 is none, and counts as 1. */
-const divisors = { cpu: /^(?:0|1m?)$/, other: /^(?:0|1(?:k|Ki|[MGTPE]i?)?)$/ };
-const resourceFields = /^(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-[0-9A-Za-z.]+)$/;
 
 /**
  * The variables with which Kubernetes accepts a Pod, each with one value: of `value` and `valueFrom`, `value` counts, as in the
@@ -18,34 +11,13 @@ export function usableEnvironment(variables: readonly EnvironmentVariable[]): {
 } {
   const problems: SourceProblem[] = [];
   const usable = variables.flatMap((variable) => {
-    const { name, value, valueFrom } = variable;
-    const isPlain = value !== undefined && value !== "";
-    const isRight =
-      /^[ -<>-~]+$/.test(name) && (isPlain || valueFrom === undefined || isUsableReference(valueFrom));
-    if (!isRight)
-      problems.push({
-        reason: "InvalidSetting",
-        message: `the variable ${JSON.stringify(name)} is left out: Kubernetes would refuse the Pod; give it a name without "=", and a value or one reference that is whole`,
-      });
-    if (!isRight) return [];
-    return [isPlain || valueFrom === undefined ? { name, value: value ?? "" } : { name, valueFrom }];
+    const message = variableProblem(variable);
+    if (message !== undefined) {
+      problems.push({ reason: "InvalidSetting", message });
+      return [];
+    }
+    const { name, value = "", valueFrom } = variable;
+    return [value !== "" || valueFrom === undefined ? { name, value } : { name, valueFrom }];
   });
   return { variables: usable, problems };
-}
-
-function isUsableReference(valueFrom: EnvironmentValueSource): boolean {
-  const { configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef } = valueFrom;
-  const given = [configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef].filter(
-    (ref) => ref !== undefined,
-  );
-  if (given.length !== 1) return false;
-  if (fieldRef !== undefined)
-    return [undefined, "v1"].includes(fieldRef.apiVersion) && podFields.test(fieldRef.fieldPath);
-  if (resourceFieldRef !== undefined) {
-    const { resource, divisor = "0" } = resourceFieldRef;
-    const units = resource.endsWith(".cpu") ? divisors.cpu : divisors.other;
-    return resourceFields.test(resource) && units.test(String(divisor));
-  }
-  const key = configMapKeyRef ?? secretKeyRef;
-  return (key?.name ?? "") !== "" && /^(?!\.$|\.\.)[-._a-zA-Z0-9]{1,253}$/.test(key?.key ?? "");
 }

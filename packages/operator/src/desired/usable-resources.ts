@@ -1,5 +1,5 @@
+import { nanoUnits } from "@bunting/featureflags/resources";
 import { isObjectName } from "@bunting/protocol";
-import { nanoUnits } from "../pod/quantity.js";
 
 /** Limits and requests of a container by resource. */
 export type Quantities = Readonly<Record<string, string | number>>;

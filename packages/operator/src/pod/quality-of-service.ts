@@ -1,6 +1,6 @@
+import { nanoUnits } from "@bunting/featureflags/resources";
 import type { InjectionEntry } from "../api/injection.js";
 import type { Container, PodSpec } from "../api/pod-manifest.js";
-import { nanoUnits } from "./quantity.js";
 
 /**
  * The sidecar of the entry as the Pod's quality of service needs it; undefined if the entry has none.

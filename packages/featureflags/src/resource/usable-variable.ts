@@ -1,0 +1,33 @@
+import type { EnvironmentValueSource, EnvironmentVariable } from "./environment-variable.js";
+
+/** Of which fields a variable may be. */
+const podFields =
+  /^(?:metadata\.(?:name|namespace|uid)|metadata\.(?:labels|annotations)\['(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?'\]|spec\.(?:nodeName|serviceAccountName)|status\.(?:hostIPs?|podIPs?))$/;
+/** The units that there are of a resource; 0 is none, and counts as 1. */
+const divisors = { cpu: /^(?:0|1m?)$/, other: /^(?:0|1(?:k|Ki|[MGTPE]i?)?)$/ };
+const resourceFields = /^(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-[0-9A-Za-z.]+)$/;
+
+/** Why a variable is left out: Kubernetes would refuse every Pod that has it. Undefined if it is not; of `value` and `valueFrom`, `value` counts. */
+export function variableProblem({ name, value, valueFrom }: EnvironmentVariable): string | undefined {
+  const isPlain = (value ?? "") !== "";
+  if (/^[ -<>-~]+$/.test(name) && (isPlain || valueFrom === undefined || isUsableReference(valueFrom)))
+    return undefined;
+  return `the variable ${JSON.stringify(name)} is left out: Kubernetes would refuse the Pod; give it a name without "=", and a value or one reference that is whole`;
+}
+
+function isUsableReference(valueFrom: EnvironmentValueSource): boolean {
+  const { configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef } = valueFrom;
+  const given = [configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef].filter(
+    (ref) => ref !== undefined,
+  );
+  if (given.length !== 1) return false;
+  if (fieldRef !== undefined)
+    return [undefined, "v1"].includes(fieldRef.apiVersion) && podFields.test(fieldRef.fieldPath);
+  if (resourceFieldRef !== undefined) {
+    const { resource, divisor = "0" } = resourceFieldRef;
+    const units = /^(?:limits|requests)\.cpu$/.test(resource) ? divisors.cpu : divisors.other;
+    return resourceFields.test(resource) && units.test(String(divisor));
+  }
+  const key = configMapKeyRef ?? secretKeyRef;
+  return (key?.name ?? "") !== "" && /^(?!\.$|\.\.)[-._a-zA-Z0-9]{1,253}$/.test(key?.key ?? "");
+}
