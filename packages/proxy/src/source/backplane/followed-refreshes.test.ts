@@ -3,6 +3,7 @@ import type { TopicKey } from "@bunting/protocol";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { ScriptedSource } from "@bunting/test/support/scripted-source.js";
 import { expect } from "chai";
+import { RecordingSink } from "../source.fixture.js";
 import { FollowedRefreshes } from "./followed-refreshes.js";
 import { ReplicatedTopic } from "./replicated-topic.js";
 
@@ -70,6 +71,21 @@ describe("FollowedRefreshes", () => {
     refreshes.announced("a/1");
     await nextTurn();
     expect(done).to.deep.equal(["a/1"]);
+    await refreshes.stop();
+  });
+
+  it("asks nobody for a topic that it watches by now, as it does once the owner is dead", async () => {
+    const { source, asked, refreshes, topicOf } = useRefreshes();
+    const topic = topicOf("a/1");
+    topic.attach(new RecordingSink(), undefined);
+    const done: string[] = [];
+    refreshes.claim(topic, "one", () => done.push("a/1"));
+    topic.goDirect();
+    await nextTurn();
+    source.refreshes[0]?.done();
+    await nextTurn();
+    expect([asked, done]).to.deep.equal([[], ["a/1"]]);
+    topic.close();
     await refreshes.stop();
   });
 

@@ -15,7 +15,7 @@ const ownerMs = 2_000;
 /** Time-out of this replica's own read: few topics are read at a time, and one that can't be read must not keep others from being read. */
 const ownMs = 10_000;
 
-/** Has the owner read topics again that peers know newer versions of. */
+/** Has the owner read topics again that peers know newer versions of, unless they are watched here by now: then there may be no owner that answers. */
 export class FollowedRefreshes extends ClaimedReads<ReplicatedTopic> {
   readonly #options: FollowedRefreshesOptions;
   /** Topics that the owner was asked to read, with what ends the wait for it. */
@@ -25,7 +25,7 @@ export class FollowedRefreshes extends ClaimedReads<ReplicatedTopic> {
     super({
       clock: options.clock,
       read: async (topic, { signal }) =>
-        (await this.#byOwner(topic, signal)) || this.#byItself(topic, signal),
+        (!topic.isWatched && (await this.#byOwner(topic, signal))) || this.#byItself(topic, signal),
     });
     this.#options = options;
   }
