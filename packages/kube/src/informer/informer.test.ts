@@ -87,6 +87,7 @@ describe("Informer", () => {
     read([]);
     const first = ask("complete");
     informer.failed(new KubeError("CONNECTION_LOST", "away"));
+    informer.failed(new KubeError("FORBIDDEN", "what is stored may be of before another replica wrote"));
     informer.beginRead();
     await Promise.resolve();
     expect(ended).to.deep.equal([]);

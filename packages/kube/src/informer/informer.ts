@@ -75,7 +75,7 @@ export class Informer<
     return this.#whenSynced;
   }
 
-  /** Resolves when the next read is complete, or the API server says that it has no such type. */
+  /** Resolves when the next read is complete, or the API server says that it has no such type; not while it refuses to tell what there is. */
   nextRead(): Promise<void> {
     return new Promise((resolve) => this.#onRead.push(resolve));
   }
