@@ -236,14 +236,20 @@ describe("Flagds on a real API server", function () {
   });
 
   it("are of the namespace's own ServiceAccount again when they name none any more", async () => {
-    const accountIs = (account: string) => (object: KubeObject) =>
-      (object as { spec?: { template: { spec: { serviceAccountName?: string } } } }).spec?.template.spec
-        .serviceAccountName === account;
+    const accountsOf = (object: KubeObject): readonly (string | undefined)[] => {
+      const { template } = object["spec"] as { template: { spec: Readonly<Record<string, string>> } };
+      return [template.spec["serviceAccountName"], template.spec["serviceAccount"]];
+    };
     await putSource();
     await putFlagd({ serviceAccountName: "reader" });
-    await deployed(accountIs("reader"));
+    await deployed((object) => accountsOf(object).join() === "reader,reader");
     await putFlagd({ serviceAccountName: undefined });
-    await deployed(accountIs("default"));
+    const { metadata } = await deployed((object) => accountsOf(object).every((name) => name === undefined));
+    // Nothing of the template is changed by what API servers do not store.
+    await putFlagd({ serviceAccountName: "" });
+    await putFlagd({ replicas: 0 });
+    await deployed((object) => replicasOf(object) === 0);
+    expect((await deployed()).metadata.generation).to.equal(Number(metadata.generation) + 1);
   });
 
   it("follow their FeatureFlagSource, also one that comes later", async () => {

@@ -54,8 +54,8 @@ export function flagdDeployment(pods: FlagdPods): {
           ...unlessEmpty({ annotations: { ...pod.annotations, ...podTemplate.annotations } }),
         },
         spec: {
-          // Not left out: the API server keeps a name that was there in the older field serviceAccount, and takes it from that again.
-          serviceAccountName: serviceAccountName === "" ? "default" : serviceAccountName,
+          // Both, also if they are empty, which API servers store as absent: else they take a name that was there from the older field again.
+          ...{ serviceAccountName, serviceAccount: serviceAccountName },
           ...unlessEmpty({ imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })) }),
           ...placement(flagd, podTemplate),
           containers: [container],

@@ -91,9 +91,10 @@ describe("the objects of a Flagd", () => {
     expect(specOf(objectsOf({ spec: { replicas: 3 } }).deployment)).to.include({ replicas: 3 });
     expect(templateOf().spec).to.not.have.any.keys("imagePullSecrets", "volumes");
     for (const spec of [{}, { serviceAccountName: "" }])
-      expect(templateOf({ spec }).spec).to.include({ serviceAccountName: "default" });
+      expect(templateOf({ spec }).spec).to.include({ serviceAccountName: "", serviceAccount: "" });
     expect(templateOf({ spec: { serviceAccountName: "reader" } }).spec).to.include({
       serviceAccountName: "reader",
+      serviceAccount: "reader",
     });
   });
 
