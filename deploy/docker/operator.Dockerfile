@@ -29,5 +29,5 @@ USER 65532:65532
 EXPOSE 8080 8081 9443
 # docs/memory.md says what each of these flags and variables saves.
 ENV MALLOC_ARENA_MAX=1 MALLOC_TRIM_THRESHOLD_=65536 MALLOC_TOP_PAD_=16384
-ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=1", "--max-old-space-size=96", "--v8-pool-size=1", "--no-maglev", "--concurrent-recompilation-queue-length=1", "/app/bunting-operator.cjs"]
+ENTRYPOINT ["/nodejs/bin/node", "--max-semi-space-size=1", "--max-old-space-size=96", "--v8-pool-size=1", "--expose-gc", "--no-maglev", "--concurrent-recompilation-queue-length=1", "/app/bunting-operator.cjs"]
 CMD ["start"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { runService } from "@bunting/runtime";
+import { collectAtRest, runService } from "@bunting/runtime";
 import { createOperator } from "./operator.js";
 import { operatorOptionTable } from "./options.js";
 import { version } from "./version.js";
@@ -10,5 +10,9 @@ void runService({
   version,
   describe: "Brings feature flags to Pods: deploys the proxy, and injects agents.",
   table: operatorOptionTable,
-  run: async (options, logger, signal) => (await createOperator(options, logger)).run(signal),
+  run: async (options, logger, signal) => {
+    const operator = await createOperator(options, logger);
+    collectAtRest();
+    return operator.run(signal);
+  },
 });

@@ -44,6 +44,7 @@ export { mostUnreadBytes } from "./unread-bytes.js";
 export { heapLimitBytes, usedHeapBytes } from "./memory/heap.js";
 export { residentBytes } from "./memory/resident-bytes.js";
 export { HeapRoom, type DocumentRoom } from "./memory/heap-room.js";
+export { collectAtRest } from "./memory/collect-at-rest.js";
 export { canCollect, collectAtPercent, collectGarbage, setV8Flags } from "./memory/v8-control.js";
 export { WatchedFiles, type ReloadOptions } from "./watched-files.js";
 export { within } from "./within.js";
