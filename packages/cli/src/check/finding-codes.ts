@@ -111,7 +111,7 @@ export const findingCodes = {
   "flag-missing": failed("A FeatureFlagSource names a FeatureFlag that does not exist."),
   "provider-unknown": failed("A FeatureFlagSource names a provider that does not exist."),
   "field-unknown": warning("A FeatureFlagSource was written with a field that the API server has dropped."),
-  "source-invalid": failed("A FeatureFlagSource has a setting that our definition refuses."),
+  "source-invalid": failed("A FeatureFlagSource has a setting that our definition or the webhook refuses."),
   "source-refused": failed("The operator says in the conditions of a FeatureFlagSource that it refuses it."),
   "source-unshared": warning(
     "Pods get what the owner of another namespace does not share with theirs, because the operator's option `--cross-namespace` is `legacy`.",

@@ -16,10 +16,19 @@ describe("checkSourceValues", () => {
       { name: "A", value: "1" },
       { name: "B", value: null, valueFrom: { fieldRef: { fieldPath: "metadata.name" }, secretKeyRef: null } },
       { name: "C", valueFrom: { resourceFieldRef: { resource: "limits.cpu", divisor: "1m" } } },
+      { name: "D", valueFrom: { fieldRef: { apiVersion: null, fieldPath: "metadata.name" } } },
+      { name: "E", valueFrom: { resourceFieldRef: { resource: "limits.cpu", divisor: null } } },
     ];
     const resources = { requests: { cpu: 1 }, limits: { cpu: "1000m", memory: "64Mi" } };
     expect(brief({ envVars, resources, cors: ["*", "https://shop.example:8443"] })).to.deep.equal([]);
     expect(brief({ envVars: null, resources: { limits: null }, cors: null })).to.deep.equal([]);
+  });
+
+  it("takes what selectors tell apart at one address for several sources", () => {
+    const at = { source: "flags.example:8015", provider: "grpc" };
+    const several = [at, { ...at, selector: "a" }, { ...at, selector: "b" }];
+    expect(brief({ sources: several })).to.deep.equal([]);
+    expect(brief({ sources: [...several, { ...at, selector: "b" }] })).to.deep.equal(["warning sources.3"]);
   });
 
   it("finds variables, resources and sources with which no Pod could be made, as the webhook does", () => {

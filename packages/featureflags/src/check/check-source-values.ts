@@ -36,10 +36,11 @@ function checkSources(sources: readonly JsonValue[]): readonly Finding[] {
   }
   const first = new Map<string, number>();
   sources.forEach((entry, index) => {
-    const { source, provider, httpSyncBearerToken = "" } = isObject(entry) ? definedFields(entry) : {};
+    const given = isObject(entry) ? definedFields(entry) : {};
+    const { source, provider, selector, httpSyncBearerToken = "" } = given;
     if (typeof source !== "string") return;
     const place = ["sources", String(index)];
-    const key = JSON.stringify([provider, source]);
+    const key = JSON.stringify([provider, source, selector]);
     const earlier = first.get(key);
     if (earlier === undefined) first.set(key, index);
     else {

@@ -15,6 +15,7 @@ export function variableProblem({ name, value, valueFrom }: EnvironmentVariable)
   return `the variable ${JSON.stringify(name)} is left out: Kubernetes would refuse the Pod; give it a name without "=", and a value or one reference that is whole`;
 }
 
+/** Null counts as absent: of a file, it is there. */
 function isUsableReference(valueFrom: EnvironmentValueSource): boolean {
   const { configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef } = valueFrom;
   const given = [configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef].filter(
@@ -22,11 +23,11 @@ function isUsableReference(valueFrom: EnvironmentValueSource): boolean {
   );
   if (given.length !== 1) return false;
   if (fieldRef !== undefined)
-    return [undefined, "v1"].includes(fieldRef.apiVersion) && podFields.test(fieldRef.fieldPath);
+    return (fieldRef.apiVersion ?? "v1") === "v1" && podFields.test(fieldRef.fieldPath);
   if (resourceFieldRef !== undefined) {
-    const { resource, divisor = "0" } = resourceFieldRef;
+    const { resource, divisor } = resourceFieldRef;
     const units = /^(?:limits|requests)\.cpu$/.test(resource) ? divisors.cpu : divisors.other;
-    return resourceFields.test(resource) && units.test(String(divisor));
+    return resourceFields.test(resource) && units.test(String(divisor ?? 0));
   }
   const key = configMapKeyRef ?? secretKeyRef;
   return (key?.name ?? "") !== "" && /^(?!\.$|\.\.)[-._a-zA-Z0-9]{1,253}$/.test(key?.key ?? "");

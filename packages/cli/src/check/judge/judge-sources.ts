@@ -32,7 +32,10 @@ function judgeSpec(source: KubeObject): readonly CheckFinding[] {
   const where = placeOf(source);
   const written = writtenSpec(source);
   const dropped = checkSourceSpec(written).filter(({ kind }) => kind === "unknown-field");
-  const wrong = checkSourceSpec(specOf(source)).filter(({ kind }) => kind !== "unknown-field");
+  // The author of a source has had the webhook's warnings, and it works all the same.
+  const wrong = checkSourceSpec(specOf(source)).filter(
+    ({ kind, severity }) => kind !== "unknown-field" && severity === "error",
+  );
   return [...dropped, ...wrong].map(({ kind, message, path }) => ({
     code: codes[kind] ?? "source-invalid",
     where,

@@ -464,6 +464,15 @@ describe("judgeSources", () => {
     ]);
   });
 
+  it("finds what keeps a source from working, and not what the webhook only warns of", () => {
+    const token = { source: "https://a.example", provider: "http", httpSyncBearerToken: "x" };
+    const works = { sources: [...good.sources, ...good.sources, token], cors: ["shop.example"] };
+    expect(judged(source(works))).to.deep.equal([]);
+    expect(judged(source(works, refused)), "beside the operator's word").to.have.length(1);
+    const [found] = judged(source({ ...good, resources: { limits: { cpu: "64 MB" } } }));
+    expect(found).to.match(/^source-invalid spec\.resources\.limits\.cpu/);
+  });
+
   it("finds fields that were dropped by what kubectl remembers", () => {
     const applied = JSON.stringify({ spec: { ...good, prot: 1 } });
     const key = "kubectl.kubernetes.io/last-applied-configuration";
