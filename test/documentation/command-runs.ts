@@ -113,6 +113,7 @@ export const commandRuns: Readonly<Record<string, readonly RegExp[]>> = {
     /^pip install openfeature-sdk/,
     /^npm init --yes$/,
     /^npm install @openfeature\//,
+    /^cargo add /,
     /^go (mod init|get github\.com\/open-feature)/,
   ],
   "test/integration/health-command.test.ts": [/^\/nodejs\/bin\/node \/app\/\S+ health$/],
