@@ -108,13 +108,13 @@ describe("FileSource", () => {
         `apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: {name: ${name}}\nspec: {flagSpec: {flags: {${name}: {state: ${state}}}}}\n`;
       directory.replace("flags.yaml", one("a", "A"));
       const { probe, source } = run(directory.file("flags.yaml"));
-      expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":"A"}}}');
+      expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"defaultVariant":"","state":"A"}}}');
       directory.replace(
         "flags.yaml",
         `${one("a", "B")}---\n${one("b", "B")}---\nkind: Secret\napiVersion: v1\n`,
       );
       expect(await probe.nextDocument()).to.equal(
-        '{"flags":[{"key":"a","state":"B"},{"key":"b","state":"B"}]}',
+        '{"flags":[{"defaultVariant":"","key":"a","state":"B"},{"defaultVariant":"","key":"b","state":"B"}]}',
       );
       expect(source.status().warning).to.equal(undefined);
       directory.replace(
@@ -122,7 +122,7 @@ describe("FileSource", () => {
         `${one("a", "C").replace("flagSpec: {flags", "flagSpec: {flag")}---\n${one("b", "C")}`,
       );
       expect(await probe.nextDocument()).to.equal(
-        '{"flags":[{"key":"b","state":"C"},{"key":"a","state":"B"}]}',
+        '{"flags":[{"defaultVariant":"","key":"b","state":"C"},{"defaultVariant":"","key":"a","state":"B"}]}',
       );
       expect(source.status().warning).to.contain("line 4, column");
       directory.replace("flags.yaml", "apiVersion: v1\nkind: Secret\n");

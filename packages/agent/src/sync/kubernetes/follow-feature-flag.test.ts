@@ -268,7 +268,7 @@ describe("a source of provider kubernetes", () => {
   it("leaves it to the store to refuse one flag alone", async () => {
     api.put("shop", "flags", { flagSpec: { flags: { a: { state: 1 }, b: {} } } });
     const { probe } = run();
-    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":1},"b":{}}}');
+    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":1},"b":{"defaultVariant":""}}}');
   });
 
   it("keeps the last valid version of a FeatureFlag that becomes invalid", async () => {

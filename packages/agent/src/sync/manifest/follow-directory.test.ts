@@ -36,18 +36,24 @@ describe("a source of a directory", () => {
   const manifest = (name: string, state: string): string =>
     `apiVersion: core.openfeature.dev/v1beta1\nkind: FeatureFlag\nmetadata: {name: ${name}}\nspec: {flagSpec: {flags: {${name}: {state: ${state}}}}}\n`;
 
+  /** Of a list of flags that is delivered. */
+  const member = (key: string, state: string): string =>
+    `{"defaultVariant":"","key":"${key}","state":"${state}"}`;
+
   it("delivers all its files as one document, and follows each of them", async () => {
     directory.replace("a.yaml", manifest("a", "A"));
     directory.replace("My_flags.json", '{"flags":{"b":{"state":"A"},"bad":{"state":1}}}');
     directory.replace("notes.txt", "no flags");
     const { source, probe } = run();
-    const b = (state: string): string => `{"key":"b","state":"${state}"},{"key":"bad","state":1}`;
-    expect(await probe.nextDocument()).to.equal(`{"flags":[${b("A")},{"key":"a","state":"A"}]}`);
+    const b = (state: string): string => `${member("b", state)},{"key":"bad","state":1}`;
+    expect(await probe.nextDocument()).to.equal(`{"flags":[${b("A")},${member("a", "A")}]}`);
     expect(source.status()).to.include({ state: "connected", warning: undefined });
     directory.replace("My_flags.json", '{"flags":{"b":{"state":"B"},"bad":{"state":1}}}');
-    expect(await probe.nextDocument()).to.equal(`{"flags":[${b("B")},{"key":"a","state":"A"}]}`);
+    expect(await probe.nextDocument()).to.equal(`{"flags":[${b("B")},${member("a", "A")}]}`);
     rmSync(directory.file("a.yaml"));
-    expect(await probe.nextDocument()).to.equal('{"flags":{"b":{"state":"B"},"bad":{"state":1}}}');
+    expect(await probe.nextDocument()).to.equal(
+      '{"flags":{"b":{"defaultVariant":"","state":"B"},"bad":{"state":1}}}',
+    );
   });
 
   it("keeps what a file said before it was broken, and says which one it is", async () => {
@@ -61,8 +67,8 @@ describe("a source of a directory", () => {
     directory.replace("b.yaml", manifest("b", "B"));
     for (;;) {
       const document = await probe.nextDocument();
-      expect(document).to.contain('{"key":"a","state":"A"}');
-      if (document.includes('{"key":"b","state":"B"}')) break;
+      expect(document).to.contain(member("a", "A"));
+      if (document.includes(member("b", "B"))) break;
     }
   });
 
@@ -76,9 +82,9 @@ describe("a source of a directory", () => {
     source.askAgain();
     directory.replace("b.yaml", manifest("b", "B"));
     let document = "";
-    while (!document.includes('{"key":"b","state":"B"}')) {
+    while (!document.includes(member("b", "B"))) {
       document = await probe.nextDocument();
-      expect(document).to.contain('{"key":"a","state":"A"}');
+      expect(document).to.contain(member("a", "A"));
     }
     expect(document).to.not.contain('"c"');
   });
@@ -86,7 +92,7 @@ describe("a source of a directory", () => {
   it("keeps what it has while there are more files than there is memory for, and says so", async () => {
     directory.replace("a.yaml", manifest("a", "A"));
     const { source, probe } = run(new SourceProbe(undefined, 2_048));
-    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":"A"}}}');
+    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"defaultVariant":"","state":"A"}}}');
     for (const name of ["b", "c"]) directory.replace(`${name}.yaml`, manifest(name, "A"));
     await probe.failure("too_large");
     expect(source.status().error).to.contain("it has more than 2 files");
@@ -113,7 +119,7 @@ describe("a source of a directory", () => {
     await eventually(() => source.status().warning !== undefined, "the warning");
     expect(source.status().warning).to.contain("there is no file of flags");
     directory.replace("a.yaml", manifest("a", "A"));
-    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"state":"A"}}}');
+    expect(await probe.nextDocument()).to.equal('{"flags":{"a":{"defaultVariant":"","state":"A"}}}');
     rmSync(directory.file("a.yaml"));
     await eventually(() => source.status().warning !== undefined, "the warning again");
     expect(probe.deliveries.size).to.equal(0);
