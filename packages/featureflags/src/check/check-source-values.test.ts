@@ -24,6 +24,19 @@ describe("checkSourceValues", () => {
     expect(brief({ envVars: null, resources: { limits: null }, cors: null })).to.deep.equal([]);
   });
 
+  it("takes patterns for several origins, and the origin of pages without one, and no patterns that fit none", () => {
+    const cors = [
+      "*.shop.example",
+      "*://shop.example",
+      "http*://localhost:*",
+      "https://*.shop.example",
+      "null",
+    ];
+    expect(brief({ cors })).to.deep.equal([]);
+    const useless = ["*.shop.example/", "shop.example*", "https://shop.example/", "nullable"];
+    expect(brief({ cors: useless })).to.deep.equal(useless.map((_, index) => `warning cors.${index}`));
+  });
+
   it("takes what selectors tell apart at one address for several sources", () => {
     const at = { source: "flags.example:8015", provider: "grpc" };
     const several = [at, { ...at, selector: "a" }, { ...at, selector: "b" }];

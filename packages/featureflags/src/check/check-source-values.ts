@@ -11,6 +11,9 @@ type Path = readonly string[];
 /** Linux starts no program with a longer argument (MAX_ARG_STRLEN, 128 KiB); the sources become one, as JSON. */
 const maxSourcesBytes = 120_000;
 
+/** As a browser sends it, "null" of a sandboxed page for instance; a `*` stands for any text, also for that before the host. */
+const originForm = /^(?:null|\*[^/\s]*|[a-z*][a-z0-9+.*-]*:\/\/[^/\s]+)$/i;
+
 /**
  * Findings about values of a FeatureFlagSource that its definition takes: with an error, Pods that use it could not be created, or their sidecar
  * could not start. What does not have the type of the definition is passed over. Paths begin at the spec.
@@ -115,8 +118,7 @@ function quantitiesIn(quantities: JsonValue | undefined): Readonly<Record<string
 }
 
 function checkOrigin(origin: JsonValue, path: Path): readonly Finding[] {
-  if (typeof origin !== "string" || origin === "*" || /^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/i.test(origin))
-    return [];
+  if (typeof origin !== "string" || originForm.test(origin)) return [];
   const message = `no page has the origin ${quoted(origin)}: write scheme and host, as https://shop.example`;
   return [finding("warning", message, path)];
 }
