@@ -116,7 +116,9 @@ describe("KubernetesSource", function () {
       await isTold(flag, "2");
       bench.api.put("ns", "a", of(1, { v: 2 }));
       await isTold(flag, "2", "3");
-      expect(flag.sink.lastText).to.equal('{"flags":{"a":{"state":"ENABLED"},"b":{"variants":{"v":2}}}}');
+      expect(flag.sink.lastText).to.equal(
+        '{"flags":{"a":{"defaultVariant":"","state":"ENABLED"},"b":{"defaultVariant":"","variants":{"v":2}}}}',
+      );
       expect(bench.metrics.counts["invalid:document"]).to.equal(1);
       const [line, ...more] = bench.logged(
         "a flag of a FeatureFlag is invalid; its last valid version, if it had one, is still served",
