@@ -18,7 +18,7 @@ export interface DrainOptions {
 /** The ends of the connections. */
 export interface DrainReport {
   readonly sessions: number;
-  /** Streams that were reset because their peer did not read. */
+  /** Streams that were reset because their peer did not read, or because they were not answered in time. */
   readonly resetStreams: number;
 }
 
