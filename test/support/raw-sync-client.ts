@@ -104,7 +104,10 @@ export class RawSyncStream {
     this.#pendingBytes += chunk.length;
     for (let frame = this.#nextFrame(); frame !== undefined; frame = this.#nextFrame()) {
       const { flagConfiguration } = syncV1.SyncFlagsResponse.decode(frame);
-      this.versions.push(/"f":\{"state":"([^"]*)"/.exec(flagConfiguration)?.[1] ?? flagConfiguration);
+      this.versions.push(
+        /"f":\{(?:"defaultVariant":"[^"]*",)?"state":"([^"]*)"/.exec(flagConfiguration)?.[1] ??
+          flagConfiguration,
+      );
     }
   }
 
