@@ -103,6 +103,22 @@ describe("GrpcServer", () => {
       }
     });
 
+    it("sends headers before an error, so that clients do not retry it, but not before UNAVAILABLE", async () => {
+      for (const [code, isFirst] of [
+        ["NOT_FOUND", false],
+        ["UNAVAILABLE", true],
+      ] as const) {
+        const failing = bytesUnary("/t.T/Fail", () => {
+          throw new RpcError(code, "no");
+        });
+        const request = http2Client(await serve([failing])).request(grpcHeaders("/t.T/Fail"));
+        request.end(Buffer.alloc(5));
+        const [head] = (await once(request, "response")) as [Record<string, unknown>];
+        expect("grpc-status" in head, code).to.equal(isFirst);
+        request.close();
+      }
+    });
+
     it("ends with a message that begins and ends with a blank", async () => {
       const fails = bytesUnary("/t.T/Fails", () => {
         throw new RpcError("ABORTED", " why: ");

@@ -36,6 +36,16 @@ export class UnaryCall extends ServerCall {
       throw new RpcError("UNIMPLEMENTED", "this method takes one message, but the client sent none");
   }
 
+  /**
+   * Headers go before the status, as flagd sends them: a status alone may be retried, and providers' policies name codes such as NOT_FOUND and UNKNOWN.
+   * They would take seconds to answer. UNAVAILABLE is sent alone, since it is worth a retry.
+   */
+  override fail(error: unknown): void {
+    if (this.#hasMessage && !(error instanceof RpcError && error.code === "UNAVAILABLE"))
+      this.stream.respond();
+    super.fail(error);
+  }
+
   #answer(frame: Uint8Array): void {
     if (this.hasEnded) return;
     this.sent(frame);
