@@ -62,9 +62,9 @@ describe("a proxy with --auth=pod-ip, and callers that say which address they ha
         te: "trailers",
         ...headers,
       });
-      stream.end(prefixed(message));
-      const [answer] = (await once(stream, "response")) as [Readonly<Record<string, unknown>>];
-      expect(answer["grpc-status"], JSON.stringify(headers)).to.equal(unauthenticated);
+      stream.resume().end(prefixed(message));
+      const [trailers] = (await once(stream, "trailers")) as [Readonly<Record<string, unknown>>];
+      expect(trailers["grpc-status"], JSON.stringify(headers)).to.equal(unauthenticated);
     }
     session.destroy();
     expect(lookups()).to.deep.equal([]);
