@@ -1,6 +1,6 @@
 import type { EnvironmentValueSource, EnvironmentVariable } from "./environment-variable.js";
 
-/** Of which fields a variable may be. */
+/** Fields of a Pod that a variable may get its value from. */
 const podFields =
   /^(?:metadata\.(?:name|namespace|uid)|metadata\.(?:labels|annotations)\['(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?'\]|spec\.(?:nodeName|serviceAccountName)|status\.(?:hostIPs?|podIPs?))$/;
 /** The units that there are of a resource; 0 is none, and counts as 1. */

@@ -125,7 +125,7 @@ export class WholeRequestServer {
   readonly #onClose: (this: Socket) => void;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param handler without one, all that is sent is left to node's server */
+  /** @param handler without one, all that is sent, but for empty lines, is left to node's server */
   constructor(handler: WholeRequestHandler | undefined, options: WholeRequestServerOptions) {
     this.#handler = handler;
     this.#options = options;
