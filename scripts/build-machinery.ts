@@ -1,10 +1,11 @@
 /**
  * `npm run machinery`: builds or fetches what test:cluster, test:helm, test:images and test:node take and would build themselves, so that it can
  * be done beside something else: programs of Go, promtool, and the base images. It says how long each took. What can't be had here
- * is named, with the reason; the tests that need it are skipped.
+ * is named, with the reason; the tests that need it are skipped. `npm run machinery -- kubernetes` builds only what most of them take.
  */
 import { spawn } from "node:child_process";
 import path from "node:path";
+import { parseArgs } from "node:util";
 import { buildMachinery } from "./cluster-machinery.js";
 import type { Machinery } from "./go-machinery.js";
 import { buildH2spec } from "./h2spec-machinery.js";
@@ -64,10 +65,16 @@ async function programsOfGo(): Promise<void> {
   await go("h2spec", buildH2spec);
 }
 
-await Promise.all([
-  programsOfGo(),
-  script("Node 24", "node24.ts"),
-  script("promtool", "promtool.ts"),
-  script("the base images", "images/base-images.ts"),
-]);
+const { positionals } = parseArgs({ allowPositionals: true });
+if (positionals.join() === "kubernetes") await go("Kubernetes", buildMachinery);
+else if (positionals.length > 0)
+  throw new Error("write npm run machinery, or npm run machinery -- kubernetes");
+else {
+  await Promise.all([
+    programsOfGo(),
+    script("Node 24", "node24.ts"),
+    script("promtool", "promtool.ts"),
+    script("the base images", "images/base-images.ts"),
+  ]);
+}
 console.log(["bunting: the machinery of the tests:", ...lines.map((line) => `  ${line}`)].join("\n"));
