@@ -98,13 +98,13 @@ describe("the command health", function () {
       expect(late).to.deep.equal({
         code: 1,
         out: "",
-        err: `bunting-agent: 127.0.0.1:${silentPort} has not answered within 2 s\n`,
+        err: `bunting-agent: localhost:${silentPort} has not answered within 2 s\n`,
       });
       await new Promise((resolve) => silent.close(resolve));
       const { code, err } = await health("agent", ["-m", silentPort]);
       expect(code).to.equal(1);
       expect(err).to.equal(
-        `bunting-agent: nothing answers at 127.0.0.1:${silentPort} (ECONNREFUSED): does it run, and with this --management-port?\n`,
+        `bunting-agent: nothing answers at localhost:${silentPort} (ECONNREFUSED): does it run, and with this --management-port?\n`,
       );
     });
 

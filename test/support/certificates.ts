@@ -16,7 +16,7 @@ export interface CertificatePair {
 
 export interface CertificateWishes {
   readonly commonName?: string;
-  /** DNS names and IPv4 addresses; default: those of this machine. */
+  /** DNS names and addresses; default: those of this machine. */
   readonly domains?: readonly string[];
   readonly uris?: readonly string[];
   /** In milliseconds since 1970; default: an hour ago. */
@@ -160,7 +160,14 @@ function timeOf(ms: number): Buffer {
 
 function domainName(domain: string): Buffer {
   if (isIP(domain) === 4) return der(0x87, Buffer.from(domain.split(".").map(Number)));
-  return der(0x82, Buffer.from(domain));
+  return isIP(domain) === 6 ? der(0x87, bytesOfV6(domain)) : der(0x82, Buffer.from(domain));
+}
+
+/** Of an address with `::` in it. */
+function bytesOfV6(address: string): Buffer {
+  const [head = [], tail = []] = address.split("::").map((part) => part.split(":").filter(Boolean));
+  const zeros = new Array<string>(8 - head.length - tail.length).fill("");
+  return hex([...head, ...zeros, ...tail].map((group) => group.padStart(4, "0")).join(""));
 }
 
 function extension(oid: string, value: Buffer, isCritical = false): Buffer {

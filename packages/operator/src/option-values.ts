@@ -1,5 +1,5 @@
 import { isNamespaceName } from "@bunting/protocol";
-import { list, quoted, text, type ValueType } from "@bunting/runtime";
+import { hostAndPort, list, quoted, text, type ValueType } from "@bunting/runtime";
 import { redisFileOptions, type RedisFile } from "./desired/proxy/proxy-redis.js";
 
 /** An address to listen on. Without a host: all addresses of the machine. */
@@ -11,7 +11,7 @@ export interface BindAddress {
 /** `:8081`, `127.0.0.1:8081` or `[::1]:8081`, as Go writes addresses; `0` listens nowhere. */
 export const bindAddress: ValueType<BindAddress | "off"> = {
   ...fromText("address", readAddress),
-  show: (value) => (value === "off" ? "0" : showAddress(value)),
+  show: (value) => (value === "off" ? "0" : hostAndPort(value.host ?? "", value.port)),
 };
 
 function readAddress(value: string): BindAddress | "off" {
@@ -25,10 +25,6 @@ function readAddress(value: string): BindAddress | "off" {
     );
   const host = marked ?? plain;
   return Object.freeze(host === "" ? { port } : { port, host });
-}
-
-function showAddress({ port, host = "" }: BindAddress): string {
-  return `${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 /** A quantity as Kubernetes writes it: `200m`, `0.5`, `64Mi`. Empty: none is set. */

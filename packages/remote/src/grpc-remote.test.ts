@@ -3,6 +3,7 @@ import path from "node:path";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { startFlagdServer } from "@bunting/test/support/flagd-server.js";
+import { itOnIpv6 } from "@bunting/test/support/ipv6.js";
 import { HttpServer } from "@bunting/test/support/http-server.js";
 import { LocalProxy } from "@bunting/test/support/local-proxy.js";
 import { TempDirectory } from "@bunting/test/support/temp-directory.js";
@@ -142,6 +143,27 @@ describe("a grpc remote", () => {
     expect((await listen(server.port, { hosts }).failure()).reason).to.equal("AddressRefused");
     expect(server.connections).to.equal(0);
   });
+
+  for (const [silent, answering] of [
+    ["::1", "127.0.0.1"],
+    ["127.0.0.1", "::1"],
+  ] as const)
+    itOnIpv6(
+      `is read at ${answering} where its name has ${silent} as well, which does not answer`,
+      async () => {
+        const credentials = ServerCredentials.createInsecure();
+        const address = answering === "::1" ? "[::1]:0" : `${answering}:0`;
+        const { server, port } = await startFlagdServer({ document: of("one"), credentials, address });
+        stops.push(() => server.forceShutdown());
+        const listener = listen(port, {
+          provider: { type: "grpc", uri: `grpc://flags.example.com:${port}` },
+          hosts: [`http://flags.example.com:${port}=127.0.0.1+::1`],
+          addresses: [silent, answering],
+        });
+        expect((await listener.failure()).reason).to.equal("Unavailable");
+        await listener.document("one");
+      },
+    );
 
   it("goes by no proxy of the environment", async () => {
     const credentials = ServerCredentials.createInsecure();

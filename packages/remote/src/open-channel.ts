@@ -1,25 +1,31 @@
 import { isIP } from "node:net";
 import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/grpc-js";
 import { calledHost } from "@bunting/outbound";
-import { unlessAborted } from "@bunting/runtime";
+import { hostAndPort, unlessAborted } from "@bunting/runtime";
 import { callEnd, documentStreamOptions, SyncChannel, type CallEnd } from "@bunting/sync-client";
 import type { RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 
-/** A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment. */
+/**
+ * A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment.
+ *
+ * @param failed how many channels have brought nothing: a channel has addresses of IPv4 or of IPv6, so those of a name with both take turns
+ */
 export async function openChannel(
   url: URL,
   { ca, owner }: RemoteReading,
   { guard, limits }: RemoteSurroundings,
+  failed: number,
   signal: AbortSignal,
 ): Promise<SyncChannel | CallEnd> {
   const { name, port, isPlain } = calledHost(url);
   // A look-up lasts for as long as a name server is silent.
   const addresses = await unlessAborted(guard.resolve(url, owner), signal);
   if (addresses === undefined) return callEnd("cancelled", "nobody waits for the addresses any more");
-  const family = addresses[0]?.family === 6 ? 6 : 4;
+  const families = [...new Set(addresses.map((one) => one.family))];
+  const family = families[failed % families.length] === 6 ? 6 : 4;
   const targets = addresses
     .filter((one) => one.family === family)
-    .map(({ address }) => (family === 6 ? `[${address}]:${port}` : `${address}:${port}`));
+    .map(({ address }) => hostAndPort(address, port));
   let transport: ChannelCredentials;
   try {
     transport = isPlain
@@ -28,13 +34,12 @@ export async function openChannel(
   } catch {
     return callEnd("certificate", `the Secret of "caSecretRef" holds no certificates in PEM`);
   }
-  const authority = isIP(name) === 6 ? `[${name}]:${port}` : `${name}:${port}`;
   return new SyncChannel(
     `ipv${family}:${targets.join(",")}`,
     {
       ...documentStreamOptions(limits.bytes),
       "grpc.enable_http_proxy": 0,
-      "grpc.default_authority": authority,
+      "grpc.default_authority": hostAndPort(name, port),
       // A server is not told an address as its name.
       ...(isIP(name) === 0 ? { "grpc.ssl_target_name_override": name } : {}),
     },

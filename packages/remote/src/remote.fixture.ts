@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { RemoteFlagProvider } from "@bunting/featureflags/resources";
 import { AddressGuard, parseAllowedHost } from "@bunting/outbound";
 import type { FlagDocument } from "@bunting/protocol";
@@ -12,6 +13,8 @@ export type Heard = RemoteFlags | { readonly failure: RemoteFailure };
 export interface Listening {
   readonly provider: Partial<RemoteFlagProvider> & Pick<RemoteFlagProvider, "type" | "uri">;
   readonly hosts: readonly string[];
+  /** Of whatever name is looked up; default: as the system resolves it. */
+  readonly addresses?: readonly string[];
   readonly credential?: string;
   readonly ca?: string;
   readonly clock?: Clock;
@@ -27,10 +30,15 @@ export class RemoteListener {
   readonly #ended: Promise<void>;
 
   constructor(listening: Listening) {
-    const { provider, hosts, credential, ca, clock = systemClock } = listening;
+    const { provider, hosts, addresses, credential, ca, clock = systemClock } = listening;
     const { maxBytes = 100_000, heapBytes = () => Infinity } = listening;
     const room = { has: (bytes: number) => bytes <= heapBytes() };
-    const guard = new AddressGuard({ hosts: hosts.map(parseAllowedHost), option: "--remote-hosts" });
+    const found = addresses?.map((address) => ({ address, family: isIP(address) }));
+    const guard = new AddressGuard({
+      hosts: hosts.map(parseAllowedHost),
+      option: "--remote-hosts",
+      ...(found === undefined ? {} : { resolve: () => Promise.resolve(found) }),
+    });
     const limits = { bytes: maxBytes, timeoutMs: 30_000 };
     const kind = remoteKinds({ guard, clock, limits, room, random: () => 0 }).get(provider.type);
     if (kind === undefined) throw new Error(`no kind ${provider.type}`);

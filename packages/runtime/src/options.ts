@@ -2,6 +2,7 @@
 export { CodedError } from "./coded-error.js";
 export { cut, cutToBytes } from "./cut.js";
 export { errorCode, isShortage, messageOf, releaseFrames, unexpectedFailure } from "./error-code.js";
+export { hostAndPort } from "./host-and-port.js";
 export { completeOptions } from "./options/complete-options.js";
 export { kubeconfigOptions } from "./options/kubeconfig-options.js";
 export {

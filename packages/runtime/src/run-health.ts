@@ -1,5 +1,6 @@
-import { request, type IncomingMessage } from "node:http";
+import { request, type IncomingMessage, type RequestOptions } from "node:http";
 import { errorCode } from "./error-code.js";
+import { hostAndPort } from "./host-and-port.js";
 import { toggleOption, type OptionsOf, type OptionTable } from "./options/option.js";
 import { readArgv } from "./options/read-argv.js";
 import { readOptions } from "./options/read-options.js";
@@ -94,13 +95,14 @@ async function ask(
   isLive: boolean,
 ): Promise<Answer> {
   const path = isLive ? "/healthz" : "/readyz";
-  const place = `${reachable(host)}:${port}`;
+  const address = reachable(host);
+  const place = hostAndPort(address.host, port);
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       // https takes 4 MB more. As the kubelet's probes, this trusts any certificate: it talks to itself.
       const send = usesTls ? process.getBuiltinModule("node:https").request : request;
       const signal = AbortSignal.timeout(answerWithinMs);
-      send({ host: reachable(host), port, path, rejectUnauthorized: false, agent: false, signal })
+      send({ ...address, port, path, rejectUnauthorized: false, agent: false, signal })
         .on("response", resolve)
         .on("error", reject)
         .on("close", () => reject(new Error("no answer")))
@@ -129,8 +131,15 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   return text.slice(0, maxAnswerCharacters).trim().replace(invisible, "?");
 }
 
-/** An address that a process of the same machine reaches what listens on `host` at. */
-function reachable(host = ""): string {
-  if (host === "" || host === "0.0.0.0") return "127.0.0.1";
-  return host === "::" ? "::1" : host;
+/** Where a process of the same machine reaches what listens on `host`: without one on either address of loopback, of which a machine may have one only. */
+function reachable(host = ""): Pick<RequestOptions, "host" | "lookup"> & { readonly host: string } {
+  if (host === "") return { host: "localhost", lookup: (_name, _options, found) => found(null, loopback) };
+  if (host === "0.0.0.0") return { host: "127.0.0.1" };
+  return { host: host === "::" ? "::1" : host };
 }
+
+/** Node tries one after the other. */
+const loopback = [
+  { address: "127.0.0.1", family: 4 },
+  { address: "::1", family: 6 },
+];

@@ -1,4 +1,4 @@
-import { cut, type Clock } from "@bunting/runtime";
+import { cut, hostAndPort, type Clock } from "@bunting/runtime";
 import type { Redis } from "ioredis";
 import type { BackplaneAddress, HostAndPort } from "../address/parse-address.js";
 import { BackplaneError } from "../backplane-error.js";
@@ -36,7 +36,8 @@ export async function findMaster(given: FindMasterOptions, signal: AbortSignal):
       return await askSentinel(sentinel, given, signal);
     } catch (error) {
       const { host, port } = sentinel;
-      failures.push(`${host}:${port}: ${cut(fromRedisError(error, "the Sentinel").message, maxReason)}`);
+      const reason = cut(fromRedisError(error, "the Sentinel").message, maxReason);
+      failures.push(`${hostAndPort(host, port)}: ${reason}`);
     }
   }
   const message = `no Sentinel says where the master ${masterName} is: ${failures.join("; ")}`;

@@ -1,5 +1,5 @@
 import { parseAnySelector, type TopicKey } from "@bunting/protocol";
-import { quoted } from "@bunting/runtime/options";
+import { hostAndPort, quoted } from "@bunting/runtime/options";
 import { CliError } from "../cli-error.js";
 
 /** Where a server listens: a port, or a unix socket. */
@@ -20,15 +20,14 @@ export function parseServerAddress(text: string, defaultPort: number): ServerAdd
   const host = bracketed ?? plain;
   if (host === undefined || Number(port) > 65_535 || Number(port) === 0)
     throw CliError.usageInvalid(
-      `invalid address ${quoted(text)}: write HOST:PORT, such as localhost:${defaultPort}, or unix:PATH`,
+      `invalid address ${quoted(text)}: write HOST:PORT, such as localhost:${defaultPort} or [::1]:${defaultPort}, or unix:PATH`,
     );
   return { host, port: Number(port) };
 }
 
 export function addressText(address: ServerAddress): string {
   if ("socketPath" in address) return unix + address.socketPath;
-  const { host, port } = address;
-  return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  return hostAndPort(address.host, address.port);
 }
 
 export interface ProxyTopic {

@@ -4,6 +4,8 @@ import { createServer, get, Agent, type IncomingMessage, type Server } from "nod
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
+import { hostAndPort } from "@bunting/runtime";
+import { itOnIpv6 } from "@bunting/test/support/ipv6.js";
 import { expect } from "chai";
 import type { ClusterConfig } from "../config/cluster-config.js";
 import { KubeError } from "../kube-error.js";
@@ -81,12 +83,12 @@ class FakeKubelet {
     });
   }
 
-  async config(): Promise<ClusterConfig> {
-    this.server.listen(0, "127.0.0.1");
+  async config(host = "127.0.0.1"): Promise<ClusterConfig> {
+    this.server.listen(0, host);
     await once(this.server, "listening");
     const { port } = this.server.address() as AddressInfo;
     return {
-      server: new URL(`http://127.0.0.1:${port}/prefix/`),
+      server: new URL(`http://${hostAndPort(host, port)}/prefix/`),
       tls: { read: () => Promise.resolve({}) },
       credentials: {
         headers: () => Promise.resolve({ authorization: "Bearer secret" }),
@@ -141,6 +143,15 @@ describe("forwardPort", () => {
     const sent = Buffer.concat(kubelet.received.map((message) => message.subarray(1))).toString();
     expect(sent).to.match(/^GET \/status HTTP\/1\.1\r\n/);
     expect(kubelet.received.every(([channel]) => channel === 0)).to.equal(true);
+  });
+
+  itOnIpv6("reaches an API server at an address of IPv6", async () => {
+    kubelet.listen((send) => {
+      for (const frame of ports) send(frame);
+    });
+    const connection = await forwardPort(await kubelet.config("::1"), target, AbortSignal.timeout(10_000));
+    connection.destroy();
+    expect(kubelet.requests).to.have.length(1);
   });
 
   it("ends with what the kubelet says on the channel of errors", async () => {

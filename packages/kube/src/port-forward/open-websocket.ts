@@ -46,7 +46,7 @@ export async function openWebSocket(
   const call =
     server.protocol === "https:"
       ? requestSecure({ ...(await new SecureDial(server, tls).options()), ...target, agent: false })
-      : requestPlain({ host: server.hostname, port: Number(server.port || 80), ...target, agent: false });
+      : requestPlain(server, { ...target, agent: false });
   try {
     const { response, socket, head } = await answerOf(call);
     if (socket === undefined) throw await refusalOf(response);

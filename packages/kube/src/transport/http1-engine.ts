@@ -62,11 +62,8 @@ export class Http1Engine {
   async #sender({ method, path, headers, body }: Http1Request): Promise<() => ClientRequest> {
     const length = body === undefined ? {} : { "content-length": String(body.length) };
     const options = { method, path, headers: { ...headers, ...length } };
-    const { protocol, hostname, port } = this.#server;
-    if (protocol === "http:") {
-      const host = hostname.replace(/^\[(.*)\]$/, "$1");
-      return () => httpRequest({ ...options, host, port: port === "" ? 80 : port, agent: this.#plainAgent });
-    }
+    if (this.#server.protocol === "http:")
+      return () => httpRequest(this.#server, { ...options, agent: this.#plainAgent });
     const tls = await this.#dial.options();
     if (this.#secure?.options !== tls) {
       if (this.#secure !== undefined) retire(this.#secure.agent);

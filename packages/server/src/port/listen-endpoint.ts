@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { errorCode, messageOf } from "@bunting/runtime";
+import { errorCode, hostAndPort, messageOf } from "@bunting/runtime";
 
 /** Where to listen: a TCP port (0: any free one), or a unix socket. */
 export type ListenEndpoint = { readonly port: number; readonly host?: string | undefined } | SocketEndpoint;
@@ -23,8 +23,7 @@ export const maxSocketPathBytes = 107;
 
 export function describeEndpoint(endpoint: ListenEndpoint): string {
   if ("socketPath" in endpoint) return `unix:${endpoint.socketPath}`;
-  const host = endpoint.host ?? "::";
-  return `${host.includes(":") ? `[${host}]` : host}:${endpoint.port}`;
+  return hostAndPort(endpoint.host ?? "::", endpoint.port);
 }
 
 /** Says why the endpoint can't be listened on, and what to do about it. `optionName` is the option that sets it, for instance `--port`. */
