@@ -12,7 +12,8 @@ export function podAddress(remoteAddress: string): string | undefined {
   if (address === undefined) return undefined;
   if (isIP(address) === 4)
     return address.startsWith("127.") || address.startsWith("169.254.") ? undefined : address;
-  return address === "::1" || /^fe[89ab]/.test(address) ? undefined : address;
+  // From ::6, Istio forwards the calls of others.
+  return address === "::1" || address === "::6" || /^fe[89ab]/.test(address) ? undefined : address;
 }
 
 /** One way to write each address: RFC 5952, and IPv4 for what is mapped to IPv6. Undefined for what is no address, or has a zone. */

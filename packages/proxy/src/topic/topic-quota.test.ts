@@ -83,7 +83,7 @@ describe("a topic quota", () => {
 
   it("does not count loopback and unix sockets by address: they may carry any client", () => {
     const quota = quotaOf(0, 1);
-    for (const address of ["127.0.0.1", "127.0.0.6", "::1", "unix"])
+    for (const address of ["127.0.0.1", "127.0.0.6", "::1", "::6", "unix"])
       for (let i = 0; i < 10; i++) quota.enter(session(address), topic(i));
   });
 
