@@ -33,6 +33,8 @@ export function grpcConfig(
     return { provider: "unsupported", sourceIndex, uri: fields.uri, selector, problem };
   }
   const { target, authority } = targetOf(uri, where);
+  if (bareV6.test(target))
+    warn(`${quoted(target)} is an address without a port: one of IPv6 is in brackets, as in [fd00::1]:8015`);
   for (const name of Object.keys(fields.headers)) {
     if (connectionHeaders.has(name))
       throw AgentError.optionInvalid(`${where}: gRPC can't send the header ${quoted(name)}`);
@@ -59,6 +61,9 @@ export function grpcConfig(
   };
 }
 
+/** An address of IPv6; where a port was meant, it has become a part of the address. */
+const bareV6 = /^[\da-f]*:[\da-f:.]*:[\da-f.]*$/i;
+
 /** Of a connection of HTTP/1.1: HTTP/2 forbids them, and no call would be made. */
 const connectionHeaders: ReadonlySet<string> = new Set([
   "connection",
@@ -77,11 +82,14 @@ function targetOf(uri: string, where: string): { target: string; authority: stri
   if (uri.startsWith("envoy:"))
     throw AgentError.optionInvalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quoted(uri)}`);
   if (uri === "") throw AgentError.optionInvalid(`${where}: the address after grpc:// is missing`);
-  return { target: uri.replace(/^uds:/, "unix:"), authority: undefined };
+  return {
+    target: uri.replace(/^uds:/, "unix:").replace(/^passthrough:/, "dns:"),
+    authority: undefined,
+  };
 }
 
 /** With the port that gRPC takes where there is none. */
 function hostOf(target: string): string {
-  const host = target.replace(/^(?:dns|passthrough):(?:\/\/[^/]*\/)?/, "");
+  const host = target.replace(/^dns:(?:\/\/[^/]*\/)?/, "");
   return /:\d+$/.test(host) ? host : `${host}:443`;
 }

@@ -171,6 +171,18 @@ describe("parseSources", () => {
     // grpc-js knows no abstract sockets: it looks for a host of that name.
     expect(warnings({ uri: "unix-abstract:443", provider: "grpc", bearerToken: "t" })).to.have.length(1);
     expect(warnings({ uri: "unix:/f.sock", provider: "grpc", bearerToken: "t" })).to.deep.equal([]);
+    // As Kubernetes writes it in place of $(HOST_IP):8015.
+    expect(warnings({ uri: "grpc://fd00::a:8015", provider: "grpc" })).to.deep.equal([
+      'source 1 of --sources: "fd00::a:8015" is an address without a port: one of IPv6 is in brackets, as in [fd00::1]:8015',
+    ]);
+    for (const uri of [
+      "[fd00::a]:8015",
+      "dns:///[fd00::a]:8015",
+      "dns:fade:8015",
+      "fade:8015",
+      "10.0.0.1:8015",
+    ])
+      expect(warnings({ uri, provider: "grpc" }), uri).to.deep.equal([]);
     const oauth = { clientID: "a", clientSecret: "b", tokenUrl: "http://sso" };
     expect(
       warnings({
@@ -209,7 +221,7 @@ describe("parseSources", () => {
         "unix:/f.sock",
         "envoy://localhost:9211/flags.service",
       ],
-      sources: "",
+      sources: JSON.stringify([{ uri: "passthrough:///[fd00::1]:8015", provider: "grpc" }]),
     });
     expect(
       targets.map((config) => (config.provider === "grpc" ? [config.target, config.authority] : [])),
@@ -218,6 +230,7 @@ describe("parseSources", () => {
       ["unix:///var/run/f.sock", undefined],
       ["unix:/f.sock", undefined],
       ["dns:///localhost:9211", "flags.service"],
+      ["dns:///[fd00::1]:8015", undefined],
     ]);
   });
 
