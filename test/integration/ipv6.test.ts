@@ -51,14 +51,15 @@ describe("processes that have addresses of IPv6 only", function () {
           .status;
       await eventually(async () => (await evaluate()) === 200, "the agent has the flags");
       const ports = { proxy: new URL(second.management).port, agent: String(agent.ports.get("management")) };
-      // Without --host, as in a Pod, where no address of IPv4 answers.
+      // Without --host, as in a Pod, where no address of IPv4 answers; whatever is said to node for the sake of others.
+      const env = { NODE_OPTIONS: "--no-network-family-autoselection" };
       for (const host of [["--host=::1"], []])
         for (const [service, image] of [
           ["proxy", proxyImage],
           ["agent", agentImage],
         ] as const) {
           const args = ["health", ...host, "--management-port", ports[service]];
-          const health = new ServiceProcess(binaries[service], { image, args });
+          const health = new ServiceProcess(binaries[service], { image, args, env });
           expect(await health.exit, health.output).to.equal(0);
         }
       for (const args of [

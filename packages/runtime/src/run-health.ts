@@ -1,4 +1,5 @@
-import { request, type IncomingMessage, type RequestOptions } from "node:http";
+import { request, type IncomingMessage } from "node:http";
+import { isIP, type LookupFunction, type TcpNetConnectOpts } from "node:net";
 import { errorCode } from "./error-code.js";
 import { hostAndPort } from "./host-and-port.js";
 import { toggleOption, type OptionsOf, type OptionTable } from "./options/option.js";
@@ -132,14 +133,12 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
 }
 
 /** Where a process of the same machine reaches what listens on `host`: without one on either address of loopback, of which a machine may have one only. */
-function reachable(host = ""): Pick<RequestOptions, "host" | "lookup"> & { readonly host: string } {
-  if (host === "") return { host: "localhost", lookup: (_name, _options, found) => found(null, loopback) };
+function reachable(host = ""): Pick<TcpNetConnectOpts, "autoSelectFamily" | "lookup"> & { host: string } {
+  // Node tries one after the other, also where NODE_OPTIONS says that it must not.
+  const lookup: LookupFunction = (_name, _options, found) => found(null, loopback);
+  if (host === "") return { host: "localhost", lookup, autoSelectFamily: true };
   if (host === "0.0.0.0") return { host: "127.0.0.1" };
   return { host: host === "::" ? "::1" : host };
 }
 
-/** Node tries one after the other. */
-const loopback = [
-  { address: "127.0.0.1", family: 4 },
-  { address: "::1", family: 6 },
-];
+const loopback = ["127.0.0.1", "::1"].map((address) => ({ address, family: isIP(address) }));
