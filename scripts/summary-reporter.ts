@@ -1,3 +1,4 @@
+import { channel } from "node:diagnostics_channel";
 import { appendFileSync } from "node:fs";
 import path from "node:path";
 import mocha from "mocha";
@@ -43,8 +44,10 @@ class SummaryReporter extends mocha.reporters.Base {
     send({ kind: "file", file });
   }
 
-  #failed(test: mocha.Test): void {
+  #failed(test: mocha.Test | mocha.Hook): void {
     this.#current.failed++;
+    // By a channel, because mocha loads reporters apart from the tests: what both import may be two modules.
+    if (test.type === "hook") channel("bunting:failed-hook").publish(test.fullTitle());
     if (!this.#isHeld) console.log(`  failed: ${test.fullTitle()}`);
     send({ kind: "failed", file: fileOf(test), title: test.fullTitle() });
   }

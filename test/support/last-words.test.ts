@@ -1,3 +1,7 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { expect } from "chai";
 import { LastWords } from "./last-words.js";
 
@@ -12,5 +16,31 @@ describe("what processes of a failed test said last", () => {
     expect(said.slice(-2)).to.deep.equal(["proxy (2), 1 of 1 lines:", "  only this"]);
     words.forgetEnded();
     expect(words.said(), "of the next test").to.contain("agent").and.not.contain("proxy");
+  });
+
+  it("are printed where a test fails, and where a hook before it does, for which mocha calls no afterEach", function () {
+    this.timeout(60_000);
+    const directory = mkdtempSync(path.join(tmpdir(), "bunting-test-"));
+    const file = path.join(directory, "fails.test.ts");
+    const module = path.join(import.meta.dirname, "last-words.js");
+    const start = (name: string): string =>
+      `lastWords.add({ pid: 1, hasEnded: true, output: "I am gone" }, "${name}"); throw new Error("failed");`;
+    writeFileSync(
+      file,
+      `import { lastWords } from ${JSON.stringify(module)};
+       describe("a hook", () => { before(() => { ${start("first")} }); it("never runs", () => undefined); });
+       it("a test", () => { ${start("second")} });`,
+    );
+    const root = path.join(import.meta.dirname, "../..");
+    const mocha = path.join(root, "node_modules/mocha/bin/mocha.js");
+    const env = { ...process.env, BUNTING_TEST_COUNTS: path.join(directory, "counts") };
+    const { stderr } = spawnSync(process.execPath, [mocha, file], { cwd: root, env, encoding: "utf8" });
+    rmSync(directory, { recursive: true });
+    expect(stderr).to.contain(
+      `"a hook "before all" hook for "never runs"" said last:\nfirst (1), 1 of 1 lines`,
+    );
+    expect(stderr)
+      .to.contain(`"a test" said last:\n`)
+      .and.to.contain("second (1), 1 of 1 lines:\n  I am gone");
   });
 });

@@ -1,3 +1,4 @@
+import { subscribe } from "node:diagnostics_channel";
 import type { Context, RootHookObject } from "mocha";
 import { lastWords } from "./last-words.js";
 
@@ -5,9 +6,15 @@ import { lastWords } from "./last-words.js";
 export const mochaHooks: RootHookObject = {
   afterEach(this: Context) {
     const { currentTest: test } = this;
-    const said = test?.state === "failed" ? lastWords.said() : "";
+    if (test?.state === "failed") show(test.fullTitle());
     lastWords.forgetEnded();
-    if (said === "") return;
-    console.error(`bunting: what the processes of "${test?.fullTitle()}" said last:\n${said}`);
   },
 };
+
+// The reporter tells of a hook: mocha calls no afterEach after a failed `before`, which is where most processes are started.
+subscribe("bunting:failed-hook", (title) => show(String(title)));
+
+function show(title: string): void {
+  const said = lastWords.said();
+  if (said !== "") console.error(`bunting: what the processes of "${title}" said last:\n${said}`);
+}
