@@ -10,6 +10,14 @@ const stalled = {
   conditions: [{ type: "Progressing", status: "False", reason: "ProgressDeadlineExceeded" }],
 };
 
+const refused = {
+  ...stalled,
+  conditions: [
+    ...stalled.conditions,
+    { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "exceeded quota: q" },
+  ],
+};
+
 function applied(status: object, problems: readonly FlagdProblem[] = []): FlagdOutcome {
   const deployment = { metadata: { generation: 2 }, spec: { replicas: 1 }, status };
   return { kind: "applied", deployment, problems };
@@ -24,6 +32,7 @@ describe("the conditions of a Flagd", () => {
     ["all Pods are available", complete, ["Available True Available", "Progressing True Complete"]],
     ["there are none yet", {}, ["Available False NoReplicas", "Progressing True Deploying"]],
     ["none becomes available", stalled, ["Available False NoReplicas", "Progressing False Stalled"]],
+    ["new Pods are refused", refused, ["Available False NoReplicas", "Progressing False PodsRefused"]],
     [
       "an old Pod still serves",
       { ...stalled, availableReplicas: 1 },

@@ -1,5 +1,10 @@
 import { setCondition, type Condition } from "@bunting/kube";
-import { hasStalled, isRolledOut, type LiveDeployment } from "../../desired/proxy/proxy-rollout.js";
+import {
+  hasStalled,
+  isRolledOut,
+  podRefusal,
+  type LiveDeployment,
+} from "../../desired/proxy/proxy-rollout.js";
 import { sentence } from "../injection/source-conditions.js";
 import type { FlagdNews, FlagdOutcome, FlagdProblem } from "./flagd-outcome.js";
 
@@ -56,6 +61,12 @@ function availability({ status = {} }: LiveDeployment): Verdict {
 }
 
 function progress({ deployment, problems }: FlagdOutcome & { readonly kind: "applied" }): Verdict {
+  const refusal = podRefusal(deployment);
+  if (refusal !== undefined)
+    return refused({
+      reason: "PodsRefused",
+      message: `the API server refuses new Pods, which are tried again by themselves: ${refusal}`,
+    });
   if (hasStalled(deployment))
     return refused({
       reason: "Stalled",

@@ -15,7 +15,7 @@ export const ownConditions: ReadonlySet<string> = new Set(["Accepted", "Compiled
 type Verdict = Pick<Condition, "status" | "reason" | "message">;
 
 /** Longer messages of conditions are refused by no API server, but read by nobody. */
-const maxMessageLength = 1_024;
+export const maxMessageLength = 1_024;
 
 /**
  * What the conditions of an object say after its own text was compiled: `Accepted`, whether all of it is served as it is written, and `Compiled`,

@@ -10,6 +10,12 @@ const stalled = {
   conditions: [{ type: "Progressing", status: "False", reason: "ProgressDeadlineExceeded" }],
 };
 
+const refused = {
+  conditions: [
+    { type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "exceeded quota: q" },
+  ],
+};
+
 describe("the state of the proxy", () => {
   for (const [what, status, kind] of [
     ["a Pod is available", { availableReplicas: 1 }, "available"],
@@ -20,6 +26,13 @@ describe("the state of the proxy", () => {
     ],
     ["none is available yet", { availableReplicas: 0 }, "deploying"],
     ["none became available in time", stalled, "degraded"],
+    ["new Pods are refused", { availableReplicas: 0, ...refused }, "degraded"],
+    [
+      "those of before are all there is",
+      { availableReplicas: 2, updatedReplicas: 0, ...refused },
+      "degraded",
+    ],
+    ["another Pod is refused", { availableReplicas: 2, updatedReplicas: 2, ...refused }, "available"],
   ] as const) {
     it(`is ${kind} if ${what}`, () => {
       expect(proxyStateOf(live(status), rollout)).to.include({ kind });
@@ -30,6 +43,13 @@ describe("the state of the proxy", () => {
     const state = proxyStateOf({ ...live({}), spec: { replicas: 0 } }, rollout);
     expect(state).to.include({ kind: "degraded" });
     expect(proxyReadyCondition(state).message).to.contain("--proxy-replica-count");
+  });
+
+  it("says why Pods are refused, and what becomes of that", () => {
+    const ofNone = proxyReadyCondition(proxyStateOf(live(refused), rollout));
+    expect(ofNone.message).to.contain("exceeded quota: q").and.contain("start all the same");
+    const ofSome = proxyReadyCondition(proxyStateOf(live({ ...refused, availableReplicas: 2 }), rollout));
+    expect(ofSome.message).to.contain("exceeded quota: q").and.contain("those of before run on");
   });
 
   it("is degraded while another image runs than the one that is asked for", () => {
@@ -65,5 +85,10 @@ describe("the condition ProxyReady", () => {
       "it is another's",
       "it was refused",
     ]);
+  });
+
+  it("has no longer message than one that is known again, however much a policy has to say", () => {
+    const { message } = proxyReadyCondition({ kind: "failed", message: "m".repeat(5_000) });
+    expect(message).to.have.length(1_024);
   });
 });

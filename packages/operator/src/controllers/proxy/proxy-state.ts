@@ -1,5 +1,12 @@
 import type { Condition } from "@bunting/kube";
-import { hasStalled, type LiveDeployment, type ProxyRollout } from "../../desired/proxy/proxy-rollout.js";
+import { cut } from "@bunting/runtime";
+import {
+  hasStalled,
+  podRefusal,
+  type LiveDeployment,
+  type ProxyRollout,
+} from "../../desired/proxy/proxy-rollout.js";
+import { maxMessageLength } from "../injection/source-conditions.js";
 
 /** What is known of the proxy. Its messages are sentences for a person. */
 export type ProxyState =
@@ -24,7 +31,15 @@ export function proxyStateOf(live: LiveDeployment, { image, refusedImage }: Prox
       "the Deployment flagd-proxy is scaled to no replica, by --proxy-replica-count or by others: sidecars serve what they have, and new ones have no flags";
     return { kind: "degraded", message };
   }
-  if ((live.status?.availableReplicas ?? 0) > 0) return { kind: "available" };
+  const { availableReplicas = 0, updatedReplicas = 0 } = live.status ?? {};
+  const refusal = podRefusal(live);
+  const arePodsOfBefore = refusal !== undefined && updatedReplicas === 0;
+  if (availableReplicas > 0 && !arePodsOfBefore) return { kind: "available" };
+  if (refusal !== undefined) {
+    const meanwhile = availableReplicas > 0 ? "those of before run on" : "workloads start all the same";
+    const message = `the API server refuses new Pods of the proxy, which are tried again by themselves, and ${meanwhile}: ${refusal}`;
+    return { kind: "degraded", message };
+  }
   if (!hasStalled(live)) return { kind: "deploying" };
   const message =
     "no Pod of the proxy became available in 5 minutes; look at the events of the Deployment flagd-proxy and of its Pods";
@@ -62,6 +77,7 @@ function messageOf(state: ProxyState): string {
     case "available":
       return "the proxy is available";
     default:
-      return state.message;
+      // Policies write long ones; a longer condition than we write is not known again.
+      return cut(state.message, maxMessageLength);
   }
 }

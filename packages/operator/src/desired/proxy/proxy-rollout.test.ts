@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { hasStalled, isRolledOut, proxyRollout, type LiveDeployment } from "./proxy-rollout.js";
+import { hasStalled, isRolledOut, podRefusal, proxyRollout, type LiveDeployment } from "./proxy-rollout.js";
 
 const complete = { observedGeneration: 3, replicas: 2, updatedReplicas: 2, availableReplicas: 2 };
 const stalled = {
@@ -10,6 +10,17 @@ const stalled = {
   conditions: [
     { type: "Available", status: "True", reason: "MinimumReplicasAvailable" },
     { type: "Progressing", status: "False", reason: "ProgressDeadlineExceeded" },
+  ],
+};
+const quota = "exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3";
+const refusedPods = {
+  ...stalled,
+  conditions: [
+    ...stalled.conditions,
+    {
+      ...{ type: "ReplicaFailure", status: "True", reason: "FailedCreate" },
+      message: `pods "flagd-proxy-6d8f-x2x5z" is forbidden: ${quota}`,
+    },
   ],
 };
 const available = (image: string) => ({ "bunting.dev/available-image": image });
@@ -65,6 +76,11 @@ describe("proxyRollout", () => {
       deployment("p:1", complete, { ...available("p:1"), ...refused("p:1.9") }),
       { image: "p:2", annotations: available("p:1") },
     ],
+    [
+      "refuses no image because a quota refuses its Pods",
+      deployment("p:2", refusedPods, available("p:1")),
+      { image: "p:2", annotations: available("p:1") },
+    ],
     ["has nothing to go back to at first", deployment("p:2", stalled), { image: "p:2", annotations: {} }],
     [
       "does not go back from an image to itself",
@@ -86,6 +102,14 @@ describe("proxyRollout", () => {
       expect(proxyRollout("p:2", live)).to.deep.equal(expected);
     });
   }
+});
+
+describe("podRefusal", () => {
+  it("says why Pods are refused, in the same words for each of them, and nothing of an earlier version", () => {
+    expect(podRefusal(deployment("p:2", refusedPods))).to.equal(quota);
+    expect(podRefusal(deployment("p:2", { ...refusedPods, observedGeneration: 2 }))).to.equal(undefined);
+    expect(podRefusal(deployment("p:2", stalled))).to.equal(undefined);
+  });
 });
 
 describe("isRolledOut", () => {

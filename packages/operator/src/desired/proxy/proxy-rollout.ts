@@ -21,11 +21,14 @@ export interface DeploymentStatus {
   readonly replicas?: number;
   readonly updatedReplicas?: number;
   readonly availableReplicas?: number;
-  readonly conditions?: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly reason?: string;
-  }[];
+  readonly conditions?: readonly DeploymentCondition[];
+}
+
+interface DeploymentCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
 }
 
 /** The image that the proxy gets now. */
@@ -48,7 +51,9 @@ export function proxyRollout(wantedImage: string, live: LiveDeployment | undefin
   const known = live?.metadata.annotations ?? {};
   const isComplete = live !== undefined && isRolledOut(live);
   const available = isComplete ? current : known[proxyAnnotations.availableImage];
-  const hasFailed = live !== undefined && current === wantedImage && hasStalled(live);
+  // Of an image whose Pods a quota or a policy refuses, nothing is known.
+  const isTried = live !== undefined && podRefusal(live) === undefined;
+  const hasFailed = isTried && current === wantedImage && hasStalled(live);
   const isRefused = hasFailed || known[proxyAnnotations.refusedImage] === wantedImage;
   const kept = available === undefined ? {} : { [proxyAnnotations.availableImage]: available };
   if (!isRefused || available === undefined || available === wantedImage)
@@ -64,6 +69,17 @@ export function proxyRollout(wantedImage: string, live: LiveDeployment | undefin
 export function hasStalled({ metadata, status = {} }: LiveDeployment): boolean {
   return isObserved(metadata, status) && progressReason(status, "False") === "ProgressDeadlineExceeded";
 }
+
+/** Why the API server refuses Pods of this version of the Deployment: a quota, a policy, a LimitRange. Undefined if it does not. */
+export function podRefusal({ metadata, status = {} }: LiveDeployment): string | undefined {
+  if (!isObserved(metadata, status)) return undefined;
+  const isRefusal = (each: DeploymentCondition): boolean =>
+    each.type === "ReplicaFailure" && each.status === "True" && each.reason === "FailedCreate";
+  return status.conditions?.find(isRefusal)?.message?.replace(nameOfPod, "");
+}
+
+/** With the name of a Pod, the message would be another one each time that the ReplicaSet tries again. */
+const nameOfPod = /^pods? "[^"]*" is (forbidden|invalid): /i;
 
 /** True if all Pods are of this version and available. */
 export function isRolledOut({ metadata, spec, status = {} }: LiveDeployment): boolean {
