@@ -46,4 +46,23 @@ describe("the watch of FeatureFlags", () => {
     again.complete("3", 1);
     expect(told).to.deep.equal(["shop/a", "shop/c"]);
   });
+
+  it("has one checked whose generation comes again after a restore of etcd, where its status is about an earlier one", () => {
+    const unchecked: string[] = [];
+    const watch = new FeatureFlagWatch((key) => unchecked.push(key));
+    const flag = (generation: number, observedGeneration: number): Flag => {
+      const accepted = { type: "Accepted", status: "True" as const, reason: "Accepted", observedGeneration };
+      const conditions = [accepted] as unknown as NonNullable<Flag["status"]>["conditions"];
+      return {
+        metadata: { namespace: "shop", name: "a", uid: "u", generation },
+        status: { conditions },
+      } as Flag;
+    };
+    watch.event({ type: "ADDED", object: flag(2, 1), resourceVersion: "9" });
+    watch.event({ type: "MODIFIED", object: flag(2, 1), resourceVersion: "10" });
+    watch.beginRead().add(flag(2, 2), "11");
+    expect(unchecked, "once, whatever else is written of it").to.deep.equal(["shop/a"]);
+    watch.beginRead().add(flag(2, 1), "5");
+    expect(unchecked).to.deep.equal(["shop/a", "shop/a"]);
+  });
 });

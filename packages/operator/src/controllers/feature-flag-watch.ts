@@ -62,7 +62,7 @@ export class FeatureFlagWatch implements ReflectorHandler {
     return {
       add: (object) => {
         read.add(keyOf(object));
-        this.#see(object);
+        this.#see(object, { isRead: true });
       },
       remove: (object) => void read.delete(keyOf(object)),
       complete: () => {
@@ -74,7 +74,7 @@ export class FeatureFlagWatch implements ReflectorHandler {
 
   event({ type, object }: ObjectEvent): void {
     if (type === "DELETED") this.#gone(keyOf(object));
-    else this.#see(object);
+    else this.#see(object, { isRead: false });
   }
 
   /** The uid of the object that has the key now; undefined if there is none, or if it has none. */
@@ -99,7 +99,7 @@ export class FeatureFlagWatch implements ReflectorHandler {
     if (this.#rolledOut.delete(key)) this.#others.onRollout?.(key);
   }
 
-  #see(object: StoredFeatureFlag): void {
+  #see(object: StoredFeatureFlag, { isRead }: { readonly isRead: boolean }): void {
     const key = keyOf(object);
     const { onCounted, onRollout } = this.#others;
     if (hasRollout(object)) {
@@ -112,10 +112,11 @@ export class FeatureFlagWatch implements ReflectorHandler {
     const isShort = typeof level === "string" && level.length <= maxLevelLength;
     const stamp = `${uid} ${generation} ${isShort ? level : ""}`;
     const before = this.#seen.get(key);
-    if (before === stamp) return;
+    const isChecked = acceptedOf(object)?.observedGeneration === generation;
+    // After a restore of etcd, a generation may come again with other flags.
+    if (before === stamp && (isChecked || !isRead)) return;
     this.#seen.set(key, stamp);
     if (before === undefined && (object.status?.agents?.total ?? 0) > 0) onCounted?.(key);
-    const isChecked = acceptedOf(object)?.observedGeneration === generation;
     if (before === undefined && isChecked) return;
     this.#onUnchecked(key);
   }

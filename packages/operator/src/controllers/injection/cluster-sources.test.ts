@@ -34,4 +34,28 @@ describe("ClusterSources", () => {
     write("shop");
     expect(heard).to.deep.equal(["shop warn", "shop off", "shop none"]);
   });
+
+  it("tells of a source whose generation comes again with another spec, as after a restore of etcd, and not of a status", () => {
+    const informers: Informer[] = [];
+    const inform = (_of: unknown, options: InformerOptions<KubeObject, never>): object => {
+      const informer = new Informer(options);
+      informers.push(informer);
+      return { name: "objects", informer, readAgain: () => Promise.resolve(), run: aborted };
+    };
+    const watches = { informNamespaces: inform, inform } as unknown as ClusterWatches;
+    const sources = new ClusterSources(watches, {} as never);
+    const [, ofSources] = informers;
+    const heard: string[] = [];
+    sources.listen((namespace) => heard.push(namespace));
+    const write = (resourceVersion: string, port: number, status: object): void => {
+      const metadata = { name: "app", namespace: "shop", uid: "u", generation: 2, resourceVersion };
+      const object = { metadata, spec: { sources: [], port }, status };
+      ofSources?.event({ type: "MODIFIED", object, resourceVersion }, 1);
+    };
+    write("1", 9001, {});
+    write("2", 9001, { digest: "a" });
+    expect(heard).to.deep.equal(["shop"]);
+    write("3", 9002, { digest: "a" });
+    expect(heard).to.deep.equal(["shop", "shop"]);
+  });
 });

@@ -291,13 +291,14 @@ function namespaceOf(key: string): string {
   return key.split("/", 1).join();
 }
 
-/** True if only the status has changed, or annotations that nothing is compiled from. */
+/** True if only the status has changed, or annotations that nothing is compiled from. After a restore of etcd, a generation may come again with another spec. */
 function isSameToPods(object: StoredObject, before: StoredObject): boolean {
   const { uid, generation } = object.metadata;
   return (
     object.unkept === before.unkept &&
     uid === before.metadata.uid &&
     generation === before.metadata.generation &&
+    isDeepStrictEqual(object.spec, before.spec) &&
     readersOf(object) === readersOf(before) &&
     isDeepStrictEqual(configurationsOf(object), configurationsOf(before))
   );
