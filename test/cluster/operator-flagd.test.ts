@@ -470,6 +470,37 @@ describe("Flagds on a real API server", function () {
     );
   });
 
+  it("have the objects again that were restored from a backup, which belong to nobody", async () => {
+    await putSource();
+    await putFlagd();
+    await deployed();
+    await world.until(Service, name, () => true, "there is a Service");
+    served.abort();
+    const { client } = world.connected;
+    const { namespace } = world;
+    const kinds = [
+      [Deployment, "apps/v1", "Deployment"],
+      [Service, "v1", "Service"],
+    ] as const;
+    await client.delete({ type: flagdType, namespace, name }, world.signal);
+    for (const [type, apiVersion, kind] of kinds) {
+      const { metadata, spec } = (await world.find(type, name)) as KubeObject & { readonly spec: object };
+      await client.delete({ type, namespace, name }, world.signal);
+      const { labels, annotations } = metadata;
+      const restored = { ...{ apiVersion, kind, spec }, metadata: { name, namespace, labels, annotations } };
+      const query = { fieldManager: "velero-server" };
+      await client.create({ type, namespace }, restored, world.signal, { query });
+    }
+    const { uid } = (await putFlagd()).metadata;
+    served = new AbortController();
+    start();
+    const isOwned = ({ metadata }: KubeObject): boolean =>
+      JSON.stringify(metadata["ownerReferences"] ?? []).includes(`"${uid ?? ""}"`);
+    for (const [type, , kind] of kinds)
+      await world.until(type, name, isOwned, `the ${kind} belongs to the Flagd`);
+    await untilCondition("Progressing", "True", "Deploying");
+  });
+
   it("say what the API server refuses, and are tried again", async () => {
     await putSource();
     await putFlagd({ serviceType: "ExternalName" });

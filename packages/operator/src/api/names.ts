@@ -56,6 +56,9 @@ export const managedBy = Object.freeze({
   value: "open-feature-operator",
 });
 
+/** Of all objects of a Flagd, with its name. */
+export const nameLabel = "app.kubernetes.io/name";
+
 /** The sidecar's name in Pods. */
 export const sidecarName = "flagd";
 

@@ -24,10 +24,12 @@ describe("AppliedEvents", () => {
   let recorded: EventDetails[];
   let logger: ReturnType<typeof recordingLogger>;
 
-  function report(applied: Applied, made: DesiredObject = desired): void {
+  function report(applied: Applied, made: DesiredObject = desired): AppliedEvents {
     recorded = [];
     logger = recordingLogger();
-    new AppliedEvents({ record: (event) => recorded.push(event) }, logger).report(made, applied);
+    const events = new AppliedEvents({ record: (event) => recorded.push(event) }, logger);
+    events.report(made, applied);
+    return events;
   }
 
   it("say nothing where nothing has changed", () => {
@@ -85,11 +87,22 @@ describe("AppliedEvents", () => {
     );
   });
 
+  it("know whether something was put back", () => {
+    const overruled = [{ field: ".spec.image", manager: "keel", operation: "Update" } as const];
+    expect(report({ ...nothing, overruled }).hasRepaired).to.equal(true);
+    expect(report({ ...nothing, change: "created" }).hasRepaired).to.equal(true);
+    for (const change of ["none", "changed", "adopted"] as const)
+      expect(report({ ...nothing, change }).hasRepaired, change).to.equal(false);
+  });
+
   it("warn of somebody else's object, and say what helps", () => {
     report({ kind: "nameTaken", object });
     expect(recorded[0]).to.include({ type: "Warning", reason: "NameTaken" });
     expect(recorded[0]?.note)
       .to.contain("the Deployment flags/proxy is not the operator's")
-      .and.contain("app.kubernetes.io/managed-by=open-feature-operator");
+      .and.contain("the label app.kubernetes.io/managed-by=open-feature-operator");
+    const ownerReferences = [{ kind: "Flagd", name: "proxy" }];
+    report({ kind: "nameTaken", object }, { ...desired, metadata: { ...desired.metadata, ownerReferences } });
+    expect(recorded[0]?.note).to.contain("open-feature-operator and app.kubernetes.io/name=proxy");
   });
 });

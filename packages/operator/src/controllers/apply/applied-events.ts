@@ -1,18 +1,25 @@
 import type { EventDetails, EventRecorder } from "@bunting/kube";
 import type { Logger } from "@bunting/runtime";
+import { nameLabel } from "../../api/names.js";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import type { Applied } from "./applier.js";
 import type { FieldConflict } from "./field-conflict.js";
 import { belongsToFlagd } from "./managed-object.js";
 
-/** Says in events and in the log what came of applying an object. */
+/** Says in events and in the log what came of applying objects. */
 export class AppliedEvents {
   readonly #events: Pick<EventRecorder, "record">;
   readonly #logger: Pick<Logger, "info" | "warn">;
+  #hasRepaired = false;
 
   constructor(events: Pick<EventRecorder, "record">, logger: Pick<Logger, "info" | "warn">) {
     this.#events = events;
     this.#logger = logger;
+  }
+
+  /** True if one was not there, or had fields of others that were put back. */
+  get hasRepaired(): boolean {
+    return this.#hasRepaired;
   }
 
   report(desired: DesiredObject, applied: Applied): void {
@@ -23,6 +30,7 @@ export class AppliedEvents {
       return;
     }
     const { change, overruled, overridden, scaledBy } = applied;
+    if (change === "created" || overruled.length > 0) this.#hasRepaired = true;
     if (change !== "none") this.#logger.info({ object, change }, "applied");
     if (change === "created")
       this.#record(desired, applied, "Created", `The operator has created the ${kind}.`);
@@ -79,8 +87,12 @@ type Reason = "NameTaken" | "Created" | "Adopted" | "DriftRepaired" | "ScaledByO
 const isNormal: ReadonlySet<Reason> = new Set(["Created", "Adopted", "ScaledByOthers"]);
 
 /** Why an object was not applied, for events and conditions. */
-export function nameTaken({ kind, metadata: { namespace = "", name } }: DesiredObject): string {
-  return `the ${kind} ${namespace}/${name} is not the operator's, so it is left as it is; rename or delete it, or let the operator have it by the label app.kubernetes.io/managed-by=open-feature-operator`;
+export function nameTaken(desired: DesiredObject): string {
+  const { kind, metadata } = desired;
+  const { namespace = "", name } = metadata;
+  const label = "app.kubernetes.io/managed-by=open-feature-operator";
+  const labels = belongsToFlagd(desired) ? `labels ${label} and ${nameLabel}=${name}` : `label ${label}`;
+  return `the ${kind} ${namespace}/${name} is not the operator's, so it is left as it is; rename or delete it, or let the operator have it by the ${labels}`;
 }
 
 function fieldsOf(conflicts: readonly FieldConflict[]): string {

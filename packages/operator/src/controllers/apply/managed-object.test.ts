@@ -53,6 +53,16 @@ describe("isOurs", () => {
     }
   });
 
+  it("finds what was made for a Flagd, and was restored from a backup without its owner, by two labels", () => {
+    const ownerReferences = [{ kind: "Flagd", name: "shop" }];
+    const wanted = { metadata: { name: "shop", ownerReferences } };
+    const named = (name: string, more: object = {}): KubeObject =>
+      objectWith({ labels: { ...marked.labels, "app.kubernetes.io/name": name, ...more } });
+    expect(isOurs(named("shop"), wanted)).to.equal(true);
+    expect(isOurs(named("other"), wanted)).to.equal(false);
+    expect(isOurs(named("shop", { "app.kubernetes.io/managed-by": "Helm" }), wanted)).to.equal(false);
+  });
+
   it("does not ask for an owner where we have none", () => {
     const ownerless = { metadata: { name: "flagd-proxy" } };
     expect(isOurs(objectWith({ ...marked, ...ownedBy("Deployment") }), ownerless)).to.equal(true);
@@ -114,6 +124,14 @@ describe("scalerOf", () => {
       expect(scalerOf(scaled(entry), asking("2"))).to.equal(ofFlagd);
     });
   }
+
+  it("is not who has made the whole object, as a restore of a backup does", () => {
+    const fieldsV1 = { "f:spec": { "f:replicas": {}, "f:selector": {} } };
+    const restored = (operation: string): KubeObject =>
+      objectWith({ managedFields: [{ manager: "velero-server", operation, fieldsV1 }] });
+    expect(scalerOf(restored("Update"), proxy)).to.equal(undefined);
+    expect(scalerOf(restored("Apply"), proxy)).to.equal("velero-server");
+  });
 
   it("is nobody once the Flagd asks for another number", () => {
     const live = scaled(hpa, { [replicasAnnotation]: "2" });

@@ -5,7 +5,7 @@ import {
   type ManagedFieldsEntry,
   type OwnerReference,
 } from "@bunting/kube";
-import { managedBy, replicasAnnotation } from "../../api/names.js";
+import { managedBy, nameLabel, replicasAnnotation } from "../../api/names.js";
 import type { DesiredObject } from "../../desired/desired-object.js";
 
 /** The name under which we apply. It never changes: fields that were applied under another one would stay for ever. */
@@ -16,17 +16,26 @@ export const fieldManager = "bunting-operator";
  * before, and it belongs to an owner of the same kind, if to any. All others have the name by accident, and belong to somebody.
  *
  * Objects made for a Flagd must belong to that Flagd, or to an earlier one of its name: a user who may create Flagds in a namespace must not get
- * hold of a Deployment there by a label or a name.
+ * hold of a Deployment there by a label or a name. Restored from a backup, they belong to nobody, and are known by both labels that all of a Flagd have.
  */
 export function isOurs(live: KubeObject, desired: Pick<DesiredObject, "metadata">): boolean {
   const isMarked = live.metadata.labels?.[managedBy.label] === managedBy.value;
   if (!isMarked && !entriesOf(live).some(isApplied)) return false;
   const [owners, wanted] = [ownersOf(live), ownersOf(desired)];
   const isOfFlagd = belongsToFlagd(desired);
-  if (wanted.length === 0 || (owners.length === 0 && !isOfFlagd)) return true;
+  if (wanted.length === 0) return true;
+  if (owners.length === 0) return !isOfFlagd || (isMarked && isNamedFor(live, desired));
   return owners.some(({ kind, name }) =>
     wanted.some((owner) => owner.kind === kind && (!isOfFlagd || owner.name === name)),
   );
+}
+
+/** True if it has the label by which objects of a Flagd name that. Those of the proxy have none. */
+function isNamedFor(
+  { metadata }: KubeObject,
+  { metadata: { name } }: Pick<DesiredObject, "metadata">,
+): boolean {
+  return metadata.labels?.[nameLabel] === name;
 }
 
 /**
@@ -55,6 +64,7 @@ export function scalerOf(live: KubeObject, desired: Pick<DesiredObject, "metadat
   const scaler = entriesOf(live).find(
     (entry) =>
       !isApplied(entry) &&
+      !hasMade(entry) &&
       has(entry.fieldsV1, ["f:spec", "f:replicas"]) &&
       (!isOfFlagd || (entry.subresource === "scale" && entry.manager !== "kubectl")),
   );
@@ -72,6 +82,11 @@ export function belongsToFlagd(desired: Pick<DesiredObject, "metadata">): boolea
 }
 
 type Owner = Pick<OwnerReference, "kind" | "name">;
+
+/** True of who has created the whole object, as whoever restores a backup does: the selector of a Deployment never changes, so nobody else writes it. */
+function hasMade({ operation, fieldsV1 }: ManagedFieldsEntry): boolean {
+  return operation === "Update" && has(fieldsV1, ["f:spec", "f:selector"]);
+}
 
 function isApplied({ manager, operation, subresource }: ManagedFieldsEntry): boolean {
   return manager === fieldManager && operation === "Apply" && subresource === undefined;

@@ -1,4 +1,5 @@
 import type { Flagd, ResourceRequirements } from "@bunting/featureflags/resources";
+import { nameLabel } from "../../api/names.js";
 import type { DesiredMetadata } from "../desired-object.js";
 import { imageRevision } from "../image-reference.js";
 import { managedLabels } from "../managed-labels.js";
@@ -56,7 +57,7 @@ export function flagdLabels(
 ): Readonly<Record<string, string>> {
   return {
     app: metadata.name,
-    "app.kubernetes.io/name": metadata.name,
+    [nameLabel]: metadata.name,
     ...managedLabels,
     "app.kubernetes.io/version": imageRevision(image),
   };
