@@ -246,6 +246,41 @@ describe("the operator's proxy on a real API server", function () {
     expect(world.metrics.drifted.read("Deployment", "kubectl-edit")).to.equal(1);
   });
 
+  it("is put back five times, and then every half a minute, where somebody else writes it each time", async () => {
+    await deploy();
+    const rival = container({ image: "registry.example/rival:1" });
+    for (let i = 0; i < 4; i++) {
+      await world.edit(Deployment, "flagd-proxy", rival, "keel");
+      await deployed();
+    }
+    await world.edit(Deployment, "flagd-proxy", rival, "keel");
+    await eventually(() => clock.hasTimerIn(30_000), "it waits");
+    expect(imageOf(await world.find(Deployment, "flagd-proxy"))).to.equal("registry.example/rival:1");
+    clock.advance(30_000);
+    await deployed();
+  });
+
+  it("has its own number of replicas again, and not that of who has restored it from a backup", async () => {
+    const first = new AbortController();
+    start({}, first.signal);
+    use.set("shop", true);
+    const { metadata, ...made } = await deployed();
+    first.abort();
+    const { client } = world.connected;
+    const scope = { type: Deployment, namespace: world.namespace };
+    await client.delete({ ...scope, name: "flagd-proxy" }, world.signal);
+    const { name, namespace, labels, annotations } = metadata;
+    const spec = { ...specOf(made as KubeObject), replicas: 7 };
+    const restored = {
+      ...{ apiVersion: "apps/v1", kind: "Deployment" },
+      ...{ metadata: { name, namespace, labels, annotations }, spec },
+    };
+    await client.create(scope, restored, world.signal, { query: { fieldManager: "velero-server" } });
+    start();
+    const isOurs = (object: KubeObject): boolean => specOf(object)?.replicas === 3;
+    await world.until(Deployment, "flagd-proxy", isOurs, "it has its number of replicas");
+  });
+
   it("comes to rest: its own writes cause no more", async () => {
     await deploy();
     const { resourceVersion } = (await deployed()).metadata;

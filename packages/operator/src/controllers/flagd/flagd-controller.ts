@@ -4,6 +4,7 @@ import { aborted, isAborted, type Context, type Runnable, type WorkResult } from
 import type { FlagdSettings } from "../../desired/flagd/flagd-settings.js";
 import { OperatorError } from "../../operator-error.js";
 import { AppliedEvents } from "../apply/applied-events.js";
+import { DriftPace } from "../apply/drift-pace.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { NamedObject } from "../named-object.js";
@@ -46,14 +47,14 @@ export class FlagdController implements Runnable {
   readonly name = "flagd controller";
   readonly #options: FlagdControllerOptions;
   readonly #controller: Controller;
-  readonly #news: AppliedEvents;
+  readonly #pace: DriftPace;
   readonly #status: FlagdStatus;
   #flagds: RunningInformer<NamedObject, "namespace"> | undefined;
 
   constructor(options: FlagdControllerOptions) {
     const { cluster, context } = options;
     this.#options = options;
-    this.#news = new AppliedEvents(cluster.events, context.logger);
+    this.#pace = new DriftPace(context.clock);
     this.#status = new FlagdStatus(cluster.client, context);
     this.#controller = new Controller({
       name: "flagd",
@@ -101,15 +102,18 @@ export class FlagdController implements Runnable {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const { settings, sources, cluster } = this.#options;
+    const leftMs = this.#pace.leftMs(key);
+    if (leftMs > 0) return { requeueAfterMs: leftMs, isPutOff: true };
+    const { settings, sources, cluster, context } = this.#options;
     const flagd = await readFlagd(cluster.client, key, signal);
     if (flagd === undefined || flagd.metadata["deletionTimestamp"] !== undefined) return undefined;
     const { namespace, name } = flagd.metadata;
     const reader = `flagd/${name}` as const;
     sources.beginInputs(namespace, reader);
     const inputs = { sources: sources.inputs(namespace, reader), settings };
+    const news = new AppliedEvents(cluster.events, context.logger);
     try {
-      const outcome = await deployFlagd(flagd, inputs, cluster, this.#news, signal);
+      const outcome = await deployFlagd(flagd, inputs, cluster, news, signal);
       for (const problem of problemsOf(outcome)) this.#report(flagd, problem);
       const writeAfterMs = await this.#status.write(flagd, outcome, signal);
       const requeueAfterMs = Math.min(writeAfterMs ?? Infinity, lookAfterMs(outcome));
@@ -121,6 +125,8 @@ export class FlagdController implements Runnable {
       this.#report(flagd, problem);
       await this.#status.write(flagd, { kind: "refused", problem }, signal);
       throw error;
+    } finally {
+      if (news.hasRepaired) this.#pace.repaired(key);
     }
   }
 

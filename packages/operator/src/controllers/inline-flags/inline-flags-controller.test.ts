@@ -200,6 +200,31 @@ describe("InlineFlagsController", () => {
     await until(() => expect(owner("inline-deployment-checkout")).to.include({ uid: "checkout-1" }));
   });
 
+  it("puts back what others change five times, then every half a minute, and stores what the workload says at once", async () => {
+    world.put("Deployment", "checkout", { [flagged]: text(1) });
+    await stored("inline-deployment-checkout", 1);
+    const edit = (generation: number): void => {
+      const { metadata, ...rest } = world.flag("inline-deployment-checkout") ?? { metadata: { name: "" } };
+      world.change("featureflags/inline-deployment-checkout", {
+        ...{ ...rest, metadata: { ...metadata, generation } },
+        spec: { flagSpec: { flags: {} } },
+      });
+    };
+    for (let generation = 2; generation <= 6; generation++) {
+      edit(generation);
+      await stored("inline-deployment-checkout", 1);
+    }
+    edit(7);
+    await until(() => expect(clock.hasTimerIn(30_000)).to.equal(true));
+    expect(world.flag("inline-deployment-checkout")?.["spec"]).to.deep.equal({ flagSpec: { flags: {} } });
+    world.put("Deployment", "checkout", { [flagged]: text(2) });
+    await stored("inline-deployment-checkout", 2);
+    edit(8);
+    await until(() => expect(clock.hasTimerIn(30_000)).to.equal(true));
+    clock.advance(30_000);
+    await stored("inline-deployment-checkout", 2);
+  });
+
   it("waits until the FeatureFlag of an earlier workload of the name is collected", async () => {
     world.put("Job", "import", { [flagged]: text(1) });
     await stored("inline-job-import", 1);

@@ -24,6 +24,7 @@ import { maxFindings } from "../../admission/validate-feature-flag.js";
 import { isRefused } from "../../admission/validation-level.js";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import { inlineDigest, inlineFeatureFlag, inlineLabel } from "../../desired/inline-flag.js";
+import { DriftPace } from "../apply/drift-pace.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { parseWorkloadKey, watchInlineWorkloads, type WorkloadKey } from "./inline-workloads.js";
@@ -56,9 +57,11 @@ export class InlineFlagsController implements Runnable {
   readonly name = "inline flags controller";
   readonly #options: InlineFlagsOptions;
   readonly #controller: Controller;
+  readonly #pace: DriftPace;
 
   constructor(options: InlineFlagsOptions) {
     this.#options = options;
+    this.#pace = new DriftPace(options.context.clock);
     this.#controller = new Controller({
       name: "inline-flags",
       reconcile: (key, signal) => this.#reconcile(parseWorkloadKey(key), signal),
@@ -95,7 +98,14 @@ export class InlineFlagsController implements Runnable {
       return { requeueAfterMs: refusedMs };
     }
     try {
-      await this.#write(scope, live, desired.object, { isOwned: holder === "workload" }, signal);
+      const leftMs = await this.#write(
+        scope,
+        live,
+        desired.object,
+        { isOwned: holder === "workload" },
+        signal,
+      );
+      if (leftMs > 0) return { requeueAfterMs: leftMs };
     } catch (error) {
       if (!(error instanceof KubeError && isRefusal.has(error.code))) throw error;
       await this.#refuse(key, workload, error.message, signal);
@@ -132,20 +142,24 @@ export class InlineFlagsController implements Runnable {
     };
   }
 
-  /** Replaces it as a whole: of an apply, flags that others have added would stay. */
+  /**
+   * Replaces it as a whole: of an apply, flags that others have added would stay.
+   *
+   * @returns after how long what others have changed may be put back, in ms; 0 if nothing is left to do
+   */
   async #write(
     scope: ObjectScope,
     live: KubeObject | undefined,
     desired: DesiredObject,
     { isOwned }: { readonly isOwned: boolean },
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<number> {
     const { client, context } = this.#options;
     const object = `${scope.namespace ?? ""}/${scope.name}`;
     if (live === undefined) {
       await client.create({ type: scope.type, namespace: scope.namespace ?? "" }, desired, signal, { query });
       context.logger.info({ object }, "the flags of a workload are a FeatureFlag");
-      return;
+      return 0;
     }
     const { metadata, ...body } = desired;
     const { labels, annotations, ownerReferences } = metadata;
@@ -159,14 +173,20 @@ export class InlineFlagsController implements Runnable {
         ownerReferences,
       },
     };
-    if (isDeepStrictEqual(next, live)) return;
-    const written = await client.update(scope, next, signal, { query });
+    if (isDeepStrictEqual(next, live)) return 0;
     const isDrift = isOwned && live.metadata.annotations?.[inlineDigest] === annotations?.[inlineDigest];
+    const leftMs = isDrift ? this.#pace.leftMs(object) : 0;
+    if (leftMs > 0) return leftMs;
+    const written = await client.update(scope, next, signal, { query });
     context.logger.info(
       { object },
       isDrift ? "what others changed of a workload's FeatureFlag is put back" : "a workload has other flags",
     );
-    if (isDrift) this.#putBack(written);
+    if (isDrift) {
+      this.#pace.repaired(object);
+      this.#putBack(written);
+    }
+    return 0;
   }
 
   #putBack({ metadata: { namespace = "", name, uid = "" } }: KubeObject): void {

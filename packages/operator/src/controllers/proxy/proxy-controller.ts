@@ -1,6 +1,7 @@
 import type { Context, Runnable, WorkResult } from "@bunting/runtime";
 import type { ProxySettings } from "../../desired/proxy/proxy-settings.js";
 import { AppliedEvents } from "../apply/applied-events.js";
+import { DriftPace } from "../apply/drift-pace.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { deployProxy } from "./deploy-proxy.js";
@@ -35,15 +36,15 @@ export class ProxyController implements Runnable {
   readonly name = "proxy controller";
   readonly #options: ProxyControllerOptions;
   readonly #controller: Controller;
-  readonly #news: AppliedEvents;
+  readonly #pace: DriftPace;
   #state: ProxyState = { kind: "absent" };
   /** Time on the monotonic clock; undefined while it is used. */
   #unusedSinceMs: number | undefined;
 
   constructor(options: ProxyControllerOptions) {
-    const { cluster, context } = options;
+    const { context } = options;
     this.#options = options;
-    this.#news = new AppliedEvents(cluster.events, context.logger);
+    this.#pace = new DriftPace(context.clock);
     const reconcile = (_key: string, signal: AbortSignal): Promise<WorkResult | undefined> =>
       this.#reconcile(signal);
     this.#controller = new Controller({ name: "proxy", reconcile, context });
@@ -76,18 +77,23 @@ export class ProxyController implements Runnable {
     if (isWanted === undefined) return undefined;
     if (!isWanted) return this.#removeAfterLinger(signal);
     this.#unusedSinceMs = undefined;
-    const { settings: given, cluster } = this.#options;
+    const leftMs = this.#pace.leftMs(key);
+    if (leftMs > 0) return { requeueAfterMs: leftMs, isPutOff: true };
+    const { settings: given, cluster, context } = this.#options;
     const access = cluster.access === undefined ? "plain" : cluster.access();
     // `changed` is called when it is known.
     if (access === undefined) return undefined;
     const settings = { ...given, access };
+    const news = new AppliedEvents(cluster.events, context.logger);
     try {
-      this.#enter(await deployProxy(settings, cluster, this.#news, signal));
+      this.#enter(await deployProxy(settings, cluster, news, signal));
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       if (!signal.aborted)
         this.#enter({ kind: "failed", message: `the proxy could not be deployed: ${text}` });
       throw error;
+    } finally {
+      if (news.hasRepaired) this.#pace.repaired(key);
     }
     return this.#state.kind === "nameTaken" ? { requeueAfterMs: takenMs } : undefined;
   }
