@@ -51,6 +51,8 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
   let running: Promise<unknown>[];
   let lines: EventQueue<{ readonly reason?: string; readonly msg: string }>;
   let controller: AccessController;
+  /** Reasons of events. */
+  let told: string[];
   /** What the controller has asked the API server, such as `delete configmaps`. */
   let asked: string[];
 
@@ -90,7 +92,9 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
     asked = [];
     const client = counted(connected.client, (what) => asked.push(what));
     const flagReaderRole = { kind: "ClusterRole", name: "flag-reader" } as const;
-    controller = new AccessController({ client, watches, sources, flagReaderRole, context });
+    told = [];
+    const events = { record: ({ reason }: { readonly reason: string }) => void told.push(reason) };
+    controller = new AccessController({ client, watches, sources, events, flagReaderRole, context });
     running = [connected.connections, sources, controller].map((each) => each.run(abort.signal));
   });
 
@@ -270,6 +274,7 @@ describe("what sidecars need that ask no proxy, on a real API server", function 
       "a word about the other",
     );
     expect(msg).to.contain(`the ConfigMap ${namespace}/taken is somebody else's`);
+    expect(told).to.include("NameTaken");
     expect(await data("taken")).to.deep.equal({ mine: "yes" });
   });
 

@@ -67,7 +67,7 @@ export async function createOperator(
   const use = new parts.ProxyUse(options.proxy);
   const security = proxySecurity(wiring, events);
   const extensions = extensionsOf(wiring, events);
-  const injections = compiledInjections(wiring, { use, security, extensions });
+  const injections = compiledInjections(wiring, { use, security, extensions, events });
   const calls = webhookCalls(wiring, certificates);
   const { sources, lookup } = injections;
   const levelOfNamespace = (namespace: string): string | undefined => sources.validationOf(namespace);

@@ -1,3 +1,4 @@
+import type { EventRecorder } from "@bunting/kube";
 import { runnableComponent, type Component } from "@bunting/runtime";
 import type { EntryLookup } from "../admission/entry-lookup.js";
 import type { ClusterSources } from "../controllers/injection/cluster-sources.js";
@@ -30,14 +31,17 @@ export interface CompiledInjections {
   readonly leading: () => readonly Component[];
 }
 
+export interface CompiledInjectionsParts {
+  readonly use: ProxyUse;
+  readonly security: ProxySecurity;
+  readonly extensions: Extensions;
+  readonly events: EventRecorder;
+}
+
 /** FeatureFlagSources and InProcessConfigurations: what Pods get of them, and what has to be there for that. */
 export function compiledInjections(
   wiring: OperatorWiring,
-  {
-    use,
-    security,
-    extensions,
-  }: { readonly use: ProxyUse; readonly security: ProxySecurity; readonly extensions: Extensions },
+  { use, security, extensions, events }: CompiledInjectionsParts,
 ): CompiledInjections {
   const { options, parts, context, cluster, watches, served } = wiring;
   const { client } = cluster;
@@ -52,7 +56,7 @@ export function compiledInjections(
   const status = new parts.SourceStatusController({ client, sources, usage, context });
   const role = { kind: served === undefined ? "ClusterRole" : "Role", name: options.flagReaderRole } as const;
   const flagReaderRole = options.providerKubernetes === "direct" ? role : undefined;
-  const access = new parts.AccessController({ client, watches, sources, flagReaderRole, context });
+  const access = new parts.AccessController({ client, watches, sources, events, flagReaderRole, context });
   const proxyReady = new parts.ProxyReadyController({
     client,
     source: (key) => sources.object("sources", key),

@@ -1,6 +1,7 @@
 import { featureFlagType } from "@bunting/protocol";
 import {
   type ClusterWatches,
+  type EventRecorder,
   type KubeObject,
   type ObjectScope,
   type ResourceType,
@@ -8,8 +9,9 @@ import {
   type RunningInformer,
   unlessNotFound,
 } from "@bunting/kube";
-import { aborted, isAborted, SetMultimap, type Context, type Runnable } from "@bunting/runtime";
+import { aborted, cut, isAborted, SetMultimap, type Context, type Runnable } from "@bunting/runtime";
 import { configMapType } from "../../api/core-types.js";
+import { injectionName } from "../../api/injection.js";
 import {
   accessLabel,
   flagAnnotation,
@@ -26,6 +28,7 @@ import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { namedObject } from "../named-object.js";
 import type { ClusterSources } from "../injection/cluster-sources.js";
+import { isRefusal } from "../injection/unwritten-outcome.js";
 import { Turns } from "../turns.js";
 import { Attempts } from "./attempts.js";
 import { WrittenVersions } from "./written-versions.js";
@@ -34,6 +37,7 @@ export interface AccessControllerOptions {
   readonly client: Pick<RestClient, "get" | "apply" | "delete">;
   readonly watches: ClusterWatches;
   readonly sources: Pick<ClusterSources, "listenToFlags" | "flagVersion">;
+  readonly events: Pick<EventRecorder, "record">;
   /** Undefined if sidecars do not watch any themselves: then no RoleBindings are made, or looked at. */
   readonly flagReaderRole: FlagReaderRole | undefined;
   readonly context: Context<ControllerMetrics>;
@@ -189,6 +193,7 @@ export class AccessController implements Runnable {
   async #apply(kind: AccessKind, desired: DesiredObject, input: string, signal: AbortSignal): Promise<void> {
     const { client, context } = this.#options;
     const { namespace = "", name, labels = {}, annotations = {} } = desired.metadata;
+    const podNamespace = labels[accessLabel] ?? "";
     const scope = { type: types[kind], namespace, name };
     const live = await this.#get(scope, signal);
     const isOurs =
@@ -198,11 +203,28 @@ export class AccessController implements Runnable {
     if (live !== undefined && !isOurs) {
       const text = `the ${kind} ${namespace}/${name} is somebody else's, and is needed for sidecars: rename it, or use the provider flagd-proxy`;
       context.logger.warn({ reason: "NameTaken" }, text);
-      this.#controller.after(labels[accessLabel] ?? "", takenMs);
+      this.#tell(podNamespace, "NameTaken", text);
+      this.#controller.after(podNamespace, takenMs);
       return;
     }
-    const { metadata } = await client.apply(scope, desired, { fieldManager, force: true }, signal);
+    const how = { fieldManager, force: true };
+    const { metadata } = await client.apply(scope, desired, how, signal).catch((error: unknown) => {
+      const text = `the ${kind} ${namespace}/${name}, which sidecars need, could not be written`;
+      if (isRefusal(error)) this.#tell(podNamespace, "NotWritten", `${text}: ${cut(error.message)}`);
+      throw error;
+    });
     this.#written.wrote(`${kind} ${namespace}/${name}`, input, metadata.resourceVersion);
+  }
+
+  /** Nothing else says to whom the namespace belongs what is wrong: the sources that ask for it are as they should be. */
+  #tell(namespace: string, reason: string, note: string): void {
+    const regarding = {
+      apiVersion: "bunting.dev/v1alpha1",
+      kind: "Injection",
+      namespace,
+      name: injectionName,
+    };
+    this.#options.events.record({ regarding, type: "Warning", reason, action: "Apply", note });
   }
 
   async #removeStale(
