@@ -308,6 +308,40 @@ describe("the operator, when something of the cluster fails:", function () {
     });
   });
 
+  describe("an etcd that is set back to a backup", () => {
+    before(() => cluster().installCrds());
+    useHome("--leader-elect=false");
+
+    it("has what is edited then compiled, also under the generation that it had before", async () => {
+      const way = await FaultyPath.start(cluster());
+      try {
+        home.start("operator-1", way.pod(home.account));
+        await home.put("FeatureFlagSource", "app", proxied(9001));
+        await home.untilCompiled("9001");
+        const backup = await cluster().saveEtcd();
+        // More than an API server writes when it starts.
+        for (let i = 0; i < 100; i++)
+          await home.put("FeatureFlag", "other", { flagSpec: { flags: {}, metadata: { i } } });
+        await home.put("FeatureFlagSource", "app", proxied(9002));
+        await home.untilCompiled("9002");
+        await way.http2.stop();
+        await cluster().restoreEtcd(backup);
+        await cluster().untilServed();
+        await home.put("FeatureFlagSource", "app", proxied(9003));
+        const where = ({ uri }: { readonly uri: string }): boolean => uri.includes("/featureflagsources");
+        way.http2.fault({ where }, faults.answer(429, tooManyRequests()), 1_000);
+        await way.http2.resume();
+        // It has read the Injection, which went back to 9001, and no sources yet: it writes what it knew.
+        await home.untilCompiled("9002");
+        way.http2.clearFaults();
+        await home.untilCompiled("9003");
+      } finally {
+        await home.stop();
+        await way.close();
+      }
+    });
+  });
+
   describe("another operator", () => {
     useHome();
     const stop = new AbortController();
