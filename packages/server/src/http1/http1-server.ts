@@ -212,8 +212,9 @@ export class Http1Server {
     for (const one of this.#connections) one.announceEnd();
     if (lastCallMs > 0 && this.#size > 0) {
       await sleep(lastCallMs, this.#closing.signal);
-      // The timer runs before node reads what arrived meanwhile: two turns let those requests begin.
-      for (let turn = 0; turn < 2; turn++) await nextTurn();
+      // The timer runs before node reads what arrived meanwhile: two turns let those requests begin, more where turns had their work without them.
+      do for (let turn = 0; turn < 2; turn++) await nextTurn();
+      while (this.#options.turns.holdsBack && !this.#closing.signal.aborted);
     }
     this.#state = "draining";
     this.#whole.closeIdle();

@@ -103,6 +103,11 @@ export class ReadFairness implements SharedTurns {
     this.#awaitEnd();
   }
 
+  /** True while connections are not read, though their peers may have sent something. */
+  get holdsBack(): boolean {
+    return this.#areAllPaused || this.#resting.size > 0 || this.#arrivals.size > 0;
+  }
+
   /** Called by `Member` only. */
   hasOverspent(member: Member): boolean {
     return member.spentIn(this.#turn) > sharesPerChunk * this.#perConnection;

@@ -1,6 +1,8 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { nextTurn } from "@bunting/runtime";
 import { expect } from "chai";
 import {
   afterwards,
@@ -9,6 +11,7 @@ import {
   rawClient,
   releaseAfterEach,
 } from "@bunting/test/support/grpc-port.js";
+import { ReadFairness, type ReadFairnessOptions } from "../limits/read-fairness.js";
 
 const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`;
 const whole = "POST /whole HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n";
@@ -21,7 +24,7 @@ describe("a port that stops listening", () => {
   releaseAfterEach();
 
   /** Answers with the body of a request, or with "begun" and then whatever the test makes of it. */
-  async function serve() {
+  async function serve(turns: ReadFairnessOptions = {}) {
     const begun: ServerResponse[] = [];
     const taken: string[] = [];
     const accepted: Socket[] = [];
@@ -29,6 +32,7 @@ describe("a port that stops listening", () => {
     subscribe("net.server.socket", onAccepted);
     afterwards(() => unsubscribe("net.server.socket", onAccepted));
     const listener = await listen({
+      turns: new ReadFairness(turns),
       http: (request, response) => {
         taken.push(request.url ?? "");
         if (request.url === "/stream") {
@@ -133,6 +137,31 @@ describe("a port that stops listening", () => {
     await clients[2]?.closed;
     await stopped;
     expect(clients[2]?.received).to.contain("the end");
+  });
+
+  it("answers requests that wait unread because turns had their work without them, though the time is over meanwhile", async () => {
+    const ends: (() => void)[] = [];
+    const { listener } = await serve({ afterTurn: (end) => ends.push(end) });
+    const greedy = await client(listener, whole);
+    const others = [await client(listener, whole), await client(listener, get("/"))];
+    await eventually(() => [greedy, ...others].every(({ received }) => received.includes("200 OK")));
+    greedy.send(whole.replace("/whole", "/large"));
+    await eventually(() => greedy.received.endsWith(large));
+    others[0]?.send(whole.replace("/whole", "/last"));
+    others[1]?.send(get("/last"));
+    const lastCallMs = 1;
+    const stopped = listener.stopListening(lastCallMs);
+    await delay(2 * lastCallMs);
+    for (let turn = 0; turn < 10; turn++) await nextTurn();
+    await eventually(() => {
+      for (const end of ends.splice(0)) end();
+      return [greedy, ...others].every(({ socket }) => socket.destroyed);
+    });
+    await stopped;
+    for (const { received } of others) {
+      expect(received.match(/HTTP\/1\.1 200 OK/g)).to.have.length(2);
+      expect(received).to.match(lastLine);
+    }
   });
 
   it("sends all of a last answer that the system does not take at once", async () => {
