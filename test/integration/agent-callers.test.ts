@@ -1,5 +1,7 @@
+import { once } from "node:events";
 import { statSync } from "node:fs";
 import { request } from "node:http";
+import { connect } from "node:http2";
 import { Client, credentials, Metadata, status, type StatusObject } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { isReady, startAgent, type AgentProcess } from "../support/agent-process.js";
@@ -220,6 +222,30 @@ describe("bunting-agent with --auth-token-file", () => {
         expect(await call(wrong), wrong).to.deep.equal({ isAnswered: false, refusal: refused });
       for (const token of tokens) expect(await call(token)).to.deep.equal({ isAnswered: true });
     });
+
+  it("sends headers before it refuses a call over gRPC, so that clients do not retry it", async () => {
+    for (const [address, path] of [
+      [agent.evaluation, "/flagd.evaluation.v1.Service/ResolveString"],
+      [agent.sync, "/flagd.sync.v1.FlagSyncService/FetchAllFlags"],
+    ] as const) {
+      const session = connect(`http://${address}`);
+      try {
+        const call = session.request({
+          ":method": "POST",
+          ":path": path,
+          "content-type": "application/grpc",
+          te: "trailers",
+        });
+        call.end(framed(flagKey));
+        const trailers = once(call, "trailers");
+        const [head] = (await once(call, "response")) as [object];
+        expect(head, path).not.to.have.property("grpc-status");
+        expect((await trailers)[0], path).to.include({ "grpc-status": String(status.UNAUTHENTICATED) });
+      } finally {
+        session.destroy();
+      }
+    }
+  });
 
   it("counts what it refuses", async () => {
     const missing = 'bunting_agent_api_unauthenticated_total{reason="missing"}';

@@ -9,7 +9,11 @@ export function admittedCalls(server: TransportHandler, callers: Callers | undef
     onSessionClosed: (session) => server.onSessionClosed?.(session),
     onStream: (stream) => {
       if (callers.admits(stream.header("authorization"))) server.onStream(stream);
-      else stream.end({ code: "UNAUTHENTICATED", message: unadmitted });
+      else {
+        // A status alone is retried by the policy of Java's provider, which takes seconds.
+        stream.respond();
+        stream.end({ code: "UNAUTHENTICATED", message: unadmitted });
+      }
     },
   };
 }
