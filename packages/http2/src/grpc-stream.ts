@@ -54,7 +54,8 @@ export class GrpcStream extends Http2Stream implements TransportStream {
   end(status: RpcStatus): void {
     if (this.isEnding || !this.isOpen) return;
     const trailers = statusHeaders(status);
-    if (this.#hasResponded) this.sendEnd(sharedHeaderBlock(trailers));
+    if (this.#hasResponded)
+      this.sendEnd((status.code === "OK" ? sharedHeaderBlock : encodeHeaders)(trailers));
     else {
       this.#hasResponded = true;
       this.sendHeaders(this.#responseBlock(trailers));
