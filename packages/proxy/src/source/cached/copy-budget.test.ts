@@ -50,6 +50,14 @@ describe("CopyBudget", () => {
     expect(budget.mayHave(directory.file(`fourth${copyFileSuffix}`))).to.equal(false);
   });
 
+  it("removes no file before it is replaced, when it counts for that write", async () => {
+    for (const [index, name] of ["first", "second", "third"].entries()) copy(name, 400, index + 1);
+    const budget = await withoutDescriptors(() => counted(1_000));
+    // The removal would not be waited for, and could come after the new file has the name.
+    await budget.counted(directory.file(`first${copyFileSuffix}`), () => Promise.resolve(100));
+    expect(removed).to.deep.equal([]);
+  });
+
   it("removes a file that is larger than all copies may be before any other, however new it is", async () => {
     for (const [index, name] of ["first", "second"].entries()) copy(name, 400, index + 1);
     copy("huge", 1_000_000, 3);

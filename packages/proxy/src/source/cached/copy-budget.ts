@@ -75,9 +75,9 @@ export class CopyBudget {
   async counted(file: string, write: () => Promise<number>): Promise<void> {
     const name = path.basename(file);
     let size: number | undefined;
-    if (!this.#isCounted) await this.count();
     this.#underWay.add(name);
     try {
+      if (!this.#isCounted) await this.count();
       size = await write();
     } finally {
       this.#underWay.delete(name);
