@@ -1,3 +1,4 @@
+import { isObjectName } from "@bunting/protocol";
 import type { EnvironmentValueSource, EnvironmentVariable } from "./environment-variable.js";
 
 /** Fields of a Pod that a variable may get its value from. */
@@ -23,12 +24,12 @@ function isUsableReference(valueFrom: EnvironmentValueSource): boolean {
   );
   if (given.length !== 1) return false;
   if (fieldRef !== undefined)
-    return (fieldRef.apiVersion ?? "v1") === "v1" && podFields.test(fieldRef.fieldPath);
+    return ["", "v1"].includes(fieldRef.apiVersion ?? "") && podFields.test(fieldRef.fieldPath);
   if (resourceFieldRef !== undefined) {
     const { resource, divisor } = resourceFieldRef;
     const units = /^(?:limits|requests)\.cpu$/.test(resource) ? divisors.cpu : divisors.other;
     return resourceFields.test(resource) && units.test(String(divisor ?? 0));
   }
   const key = configMapKeyRef ?? secretKeyRef;
-  return (key?.name ?? "") !== "" && /^(?!\.$|\.\.)[-._a-zA-Z0-9]{1,253}$/.test(key?.key ?? "");
+  return isObjectName(key?.name ?? "") && /^(?!\.$|\.\.)[-._a-zA-Z0-9]{1,253}$/.test(key?.key ?? "");
 }
