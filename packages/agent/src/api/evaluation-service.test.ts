@@ -7,6 +7,7 @@ import {
   type JsonValue,
 } from "@bunting/protocol";
 import type { StatusName } from "@bunting/rpc";
+import type { ServiceError } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { grpcMethods } from "./grpc/grpc-methods.js";
 import {
@@ -131,7 +132,7 @@ describe("the evaluation services over gRPC", () => {
     }
   });
 
-  it("say UNAVAILABLE, which clients try again, for what a source may have that has not answered; NOT_FOUND afterwards", async () => {
+  it("say UNAVAILABLE for what a source may have that has not answered, and that clients are not to retry while the application waits; NOT_FOUND afterwards", async () => {
     const { client, world } = await serve({ documents: [document, { flags: {} }], unread: [1] });
     const ways = [
       [pathV2, boolV2],
@@ -153,6 +154,11 @@ describe("the evaluation services over gRPC", () => {
     for (const [path, types] of ways)
       expect(await client.unary(`${path}Boolean`, types, asked("on"))).to.include({ value: true });
     await ask("", "UNAVAILABLE", unread);
+    for (const [path, types] of ways) {
+      const refusal = (error: unknown): ServiceError => error as ServiceError;
+      const refused = await client.unary(`${path}Boolean`, types, asked("nowhere")).catch(refusal);
+      expect((refused as ServiceError).metadata.get("grpc-retry-pushback-ms")).to.deep.equal(["-1"]);
+    }
     await ask("source=source-1", "UNAVAILABLE", unread);
     await ask("source=source-0", "NOT_FOUND", "Flag not found");
     const all = [

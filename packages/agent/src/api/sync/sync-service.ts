@@ -17,7 +17,7 @@ import type { FlagReader, UnreadSources } from "../backend.js";
 import { boundedLabels } from "../bounded-labels.js";
 import { encodeStruct } from "../codec/struct-writer.js";
 import { WireWriter } from "../codec/wire-writer.js";
-import { evaluationError, unreadMessage } from "../evaluation-error.js";
+import { unreadMessage } from "../evaluation-error.js";
 import { textHeader } from "../request-headers.js";
 import { selectorHeader, type Selection, type Selections } from "../selection.js";
 import { shutdownStatus, StreamRegistry } from "../stream-registry.js";
@@ -182,7 +182,7 @@ export class SyncService {
     const selection = this.#selectionOf(selector, call);
     if (this.#delay.mustWait()) await this.#delay.over;
     if (this.#streams.isShutDown) throw new RpcError(shutdownStatus.code, shutdownStatus.message);
-    if (this.#isUnread(selection)) throw evaluationError("PROVIDER_NOT_READY");
+    if (this.#isUnread(selection)) throw new RpcError("UNAVAILABLE", unreadMessage);
     return this.#fetches.frameFor(selection, call.stream);
   }
 
