@@ -1,5 +1,8 @@
+import { once } from "node:events";
 import { renameSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import path from "node:path";
+import { hostAndPort } from "@bunting/runtime";
 import { ServerCredentials } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { startFlagdServer } from "@bunting/test/support/flagd-server.js";
@@ -144,26 +147,31 @@ describe("a grpc remote", () => {
     expect(server.connections).to.equal(0);
   });
 
-  for (const [silent, answering] of [
+  for (const [other, answering] of [
     ["::1", "127.0.0.1"],
     ["127.0.0.1", "::1"],
   ] as const)
-    itOnIpv6(
-      `is read at ${answering} where its name has ${silent} as well, which does not answer`,
-      async () => {
-        const credentials = ServerCredentials.createInsecure();
-        const address = answering === "::1" ? "[::1]:0" : `${answering}:0`;
-        const { server, port } = await startFlagdServer({ document: of("one"), credentials, address });
-        stops.push(() => server.forceShutdown());
-        const listener = listen(port, {
-          provider: { type: "grpc", uri: `grpc://flags.example.com:${port}` },
-          hosts: [`http://flags.example.com:${port}=127.0.0.1+::1`],
-          addresses: [silent, answering],
-        });
-        expect((await listener.failure()).reason).to.equal("Unavailable");
-        await listener.document("one");
-      },
-    );
+    for (const isSilent of [false, true])
+      itOnIpv6(
+        `is read at ${answering} at once where its name has ${other} as well, which ${isSilent ? "is silent" : "refuses"}`,
+        async () => {
+          const credentials = ServerCredentials.createInsecure();
+          const address = hostAndPort(answering, 0);
+          const { server, port } = await startFlagdServer({ document: of("one"), credentials, address });
+          stops.push(() => server.forceShutdown());
+          if (isSilent) {
+            const silent = createServer().listen(port, other);
+            stops.push(() => silent.close());
+            await once(silent, "listening");
+          }
+          const listener = listen(port, {
+            provider: { type: "grpc", uri: `grpc://flags.example.com:${port}` },
+            hosts: [`http://flags.example.com:${port}=127.0.0.1+::1`],
+            addresses: [other, answering],
+          });
+          expect(await listener.heard.nextEvent()).to.have.property("document");
+        },
+      );
 
   it("goes by no proxy of the environment", async () => {
     const credentials = ServerCredentials.createInsecure();

@@ -61,8 +61,6 @@ export class GrpcRemote {
   readonly #versions: TokenBucket;
   readonly #replica: HeldReplica | undefined;
   readonly #waits: RemoteWaits;
-  /** How many connections have ended without a document. */
-  #failed = 0;
   /** The newest document, while the server says nothing to the contrary. */
   #fresh: RemoteFlags | undefined;
   /** There was no heap for what came on the stream. The server would not send it again there, so another stream is opened. */
@@ -95,7 +93,6 @@ export class GrpcRemote {
       while (!signal.aborted) {
         const end = await this.#follow(signal).catch((error: unknown) => error as Error);
         if (isAborted(signal)) return;
-        if (this.#fresh === undefined) this.#failed++;
         this.#fail(end instanceof Error ? failureOf(end) : this.#failureOf(end));
         const reason = isHttpFailure(end) ? end.code : "reason" in end ? end.reason : "";
         const askedMs = "pushbackMs" in end ? (end.pushbackMs ?? 0) : 0;
@@ -140,7 +137,7 @@ export class GrpcRemote {
   async #follow(signal: AbortSignal): Promise<CallEnd> {
     const headers = authorization(this.#reading.credential);
     this.#lacksHeap = false;
-    const channel = await openChannel(this.#url, this.#reading, this.#surroundings, this.#failed, signal);
+    const channel = await openChannel(this.#url, this.#reading, this.#surroundings, signal);
     if (!(channel instanceof SyncChannel)) return channel;
     const parts: StreamParts = {
       headers,

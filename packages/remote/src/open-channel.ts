@@ -3,29 +3,20 @@ import { credentials as grpcCredentials, type ChannelCredentials } from "@grpc/g
 import { calledHost } from "@bunting/outbound";
 import { hostAndPort, unlessAborted } from "@bunting/runtime";
 import { callEnd, documentStreamOptions, SyncChannel, type CallEnd } from "@bunting/sync-client";
+import { targetOf } from "./listed-addresses.js";
 import type { RemoteReading, RemoteSurroundings } from "./remote-kind.js";
 
-/**
- * A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment.
- *
- * @param failed how many channels have brought nothing: a channel has addresses of IPv4 or of IPv6, so those of a name with both take turns
- */
+/** A channel to addresses that the guard admits: grpc-js resolves nothing itself, nor goes by a proxy of the environment. */
 export async function openChannel(
   url: URL,
   { ca, owner }: RemoteReading,
   { guard, limits }: RemoteSurroundings,
-  failed: number,
   signal: AbortSignal,
 ): Promise<SyncChannel | CallEnd> {
   const { name, port, isPlain } = calledHost(url);
   // A look-up lasts for as long as a name server is silent.
   const addresses = await unlessAborted(guard.resolve(url, owner), signal);
   if (addresses === undefined) return callEnd("cancelled", "nobody waits for the addresses any more");
-  const families = [...new Set(addresses.map((one) => one.family))];
-  const family = families[failed % families.length] === 6 ? 6 : 4;
-  const targets = addresses
-    .filter((one) => one.family === family)
-    .map(({ address }) => hostAndPort(address, port));
   let transport: ChannelCredentials;
   try {
     transport = isPlain
@@ -35,7 +26,10 @@ export async function openChannel(
     return callEnd("certificate", `the Secret of "caSecretRef" holds no certificates in PEM`);
   }
   return new SyncChannel(
-    `ipv${family}:${targets.join(",")}`,
+    targetOf(
+      addresses.map((one) => one.address),
+      port,
+    ),
     {
       ...documentStreamOptions(limits.bytes),
       "grpc.enable_http_proxy": 0,
