@@ -33,8 +33,11 @@ export function grpcConfig(
     return { provider: "unsupported", sourceIndex, uri: fields.uri, selector, problem };
   }
   const { target, authority } = targetOf(uri, where);
-  if (bareV6.test(target))
-    warn(`${quoted(target)} is an address without a port: one of IPv6 is in brackets, as in [fd00::1]:8015`);
+  const named = target.replace(/^dns:(?:\/\/[^/]*\/)?/, "");
+  if (bareV6.test(named))
+    warn(
+      `${quoted(named)} is taken for a host without a port: before one, an address of IPv6 is in brackets, as in [fd00::1]:8015`,
+    );
   for (const name of Object.keys(fields.headers)) {
     if (connectionHeaders.has(name))
       throw AgentError.optionInvalid(`${where}: gRPC can't send the header ${quoted(name)}`);
@@ -43,7 +46,8 @@ export function grpcConfig(
   const place = {
     isTopic: topicOf(selector) !== undefined,
     isLocal: target.startsWith("unix:"),
-    host: hostOf(target),
+    // With the port that gRPC takes where there is none.
+    host: /:\d+$/.test(named) ? named : `${named}:443`,
   };
   const { warnings, ...connection } = grpcCredentials(fields, place, credentials, where);
   for (const sentence of warnings) warn(sentence);
@@ -83,13 +87,11 @@ function targetOf(uri: string, where: string): { target: string; authority: stri
     throw AgentError.optionInvalid(`${where}: expected envoy://HOST:PORT/SERVICE, got ${quoted(uri)}`);
   if (uri === "") throw AgentError.optionInvalid(`${where}: the address after grpc:// is missing`);
   return {
-    target: uri.replace(/^uds:/, "unix:").replace(/^passthrough:/, "dns:"),
+    target: uri
+      // grpc-js, unlike grpc-go, takes other cases for hosts.
+      .replace(/^(?:dns|passthrough|uds|unix):/i, (scheme) => scheme.toLowerCase())
+      .replace(/^uds:/, "unix:")
+      .replace(/^passthrough:(?:\/\/[^/]*\/)?/, "dns:"),
     authority: undefined,
   };
-}
-
-/** With the port that gRPC takes where there is none. */
-function hostOf(target: string): string {
-  const host = target.replace(/^dns:(?:\/\/[^/]*\/)?/, "");
-  return /:\d+$/.test(host) ? host : `${host}:443`;
 }

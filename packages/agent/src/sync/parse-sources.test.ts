@@ -172,9 +172,11 @@ describe("parseSources", () => {
     expect(warnings({ uri: "unix-abstract:443", provider: "grpc", bearerToken: "t" })).to.have.length(1);
     expect(warnings({ uri: "unix:/f.sock", provider: "grpc", bearerToken: "t" })).to.deep.equal([]);
     // As Kubernetes writes it in place of $(HOST_IP):8015.
-    expect(warnings({ uri: "grpc://fd00::a:8015", provider: "grpc" })).to.deep.equal([
-      'source 1 of --sources: "fd00::a:8015" is an address without a port: one of IPv6 is in brackets, as in [fd00::1]:8015',
-    ]);
+    for (const before of ["grpc://", "dns:///", "dns:", "passthrough:///", "PASSTHROUGH://a/"])
+      expect(warnings({ uri: `${before}fd00::a:8015`, provider: "grpc" }), before).to.deep.equal([
+        'source 1 of --sources: "fd00::a:8015" is taken for a host without a port: before one, an address of IPv6 is in brackets, as in [fd00::1]:8015',
+      ]);
+    expect(warnings({ uri: "envoy://fd00::a:8015/flags.service", provider: "grpc" })).to.have.length(1);
     for (const uri of [
       "[fd00::a]:8015",
       "dns:///[fd00::a]:8015",
@@ -221,7 +223,16 @@ describe("parseSources", () => {
         "unix:/f.sock",
         "envoy://localhost:9211/flags.service",
       ],
-      sources: JSON.stringify([{ uri: "passthrough:///[fd00::1]:8015", provider: "grpc" }]),
+      // grpc-go has no use for the authority of passthrough, and takes schemes in any case.
+      sources: JSON.stringify(
+        [
+          "passthrough:///[fd00::1]:8015",
+          "passthrough://a/proxy:8015",
+          "passthrough:proxy:8015",
+          "DNS:///Proxy:8015",
+          "Unix:/F.sock",
+        ].map((uri) => ({ uri, provider: "grpc" })),
+      ),
     });
     expect(
       targets.map((config) => (config.provider === "grpc" ? [config.target, config.authority] : [])),
@@ -230,7 +241,11 @@ describe("parseSources", () => {
       ["unix:///var/run/f.sock", undefined],
       ["unix:/f.sock", undefined],
       ["dns:///localhost:9211", "flags.service"],
-      ["dns:///[fd00::1]:8015", undefined],
+      ["dns:[fd00::1]:8015", undefined],
+      ["dns:proxy:8015", undefined],
+      ["dns:proxy:8015", undefined],
+      ["dns:///Proxy:8015", undefined],
+      ["unix:/F.sock", undefined],
     ]);
   });
 
