@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { statSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
-import { createServer, type AddressInfo } from "node:net";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import path from "node:path";
 import { expect } from "chai";
 import { isReady, startAgent, type AgentProcess } from "../support/agent-process.js";
@@ -106,6 +107,28 @@ describe("the command health", function () {
       expect(err).to.equal(
         `bunting-agent: nothing answers at localhost:${silentPort} (ECONNREFUSED): does it run, and with this --management-port?\n`,
       );
+    });
+
+    it("waits as long for a process that is stuck, and accepts no connections any more", async () => {
+      const stop = `() => { console.log(server.address().port); process.kill(process.pid, "SIGSTOP"); }`;
+      const listen = `const server = net.createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, ${stop})`;
+      const stuck = spawn(process.execPath, ["-e", listen], { stdio: ["ignore", "pipe", "inherit"] });
+      const waiting: Socket[] = [];
+      try {
+        const stuckPort = String(((await once(stuck.stdout, "data")) as [Buffer])[0]).trim();
+        // So many wait to be accepted.
+        for (let index = 0; index < 2; index++) {
+          const socket = connect(Number(stuckPort), "127.0.0.1");
+          waiting.push(socket);
+          await once(socket, "connect");
+        }
+        expect((await health("agent", ["-m", stuckPort])).err).to.equal(
+          `bunting-agent: localhost:${stuckPort} has not answered within 2 s\n`,
+        );
+      } finally {
+        for (const socket of waiting) socket.destroy();
+        stuck.kill("SIGKILL");
+      }
     });
 
     it("reads no answer without end, and shows nothing of it that acts on a terminal", async () => {

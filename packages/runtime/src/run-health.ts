@@ -133,12 +133,13 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
 }
 
 /** Where a process of the same machine reaches what listens on `host`: without one on either address of loopback, of which a machine may have one only. */
-function reachable(host = ""): Pick<TcpNetConnectOpts, "autoSelectFamily" | "lookup"> & { host: string } {
-  // Node tries one after the other, also where NODE_OPTIONS says that it must not.
+function reachable(host = ""): Pick<TcpNetConnectOpts, "lookup"> & { host: string } {
   const lookup: LookupFunction = (_name, _options, found) => found(null, loopback);
-  if (host === "") return { host: "localhost", lookup, autoSelectFamily: true };
+  if (host === "") return { host: "localhost", lookup, ...oneAfterTheOther };
   if (host === "0.0.0.0") return { host: "127.0.0.1" };
   return { host: host === "::" ? "::1" : host };
 }
 
+/** Also where NODE_OPTIONS says that node must not. An address that nothing listens on refuses at once; one that is slow is not given up after node's 250 ms. */
+const oneAfterTheOther = { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: answerWithinMs };
 const loopback = ["127.0.0.1", "::1"].map((address) => ({ address, family: isIP(address) }));

@@ -187,6 +187,8 @@ describe("PodAddresses", () => {
       ["fd00:0:0:0:0:0:0:0a", "fd00::a"],
       ["fd00::a%eth0", undefined],
       ["::ffff:169.254.1.1", undefined],
+      ["::ffff:127.0.0.6", undefined],
+      ["0:0:0:0:0:0:0:6", undefined],
     ])
       expect(podAddress(String(written)), written).to.equal(read);
   });
