@@ -20,6 +20,9 @@ if (process.env["GRPC_VERBOSITY"] === undefined) setLogVerbosity(logVerbosity.NO
 /** Enough for the first messages of a stream, which grpc-js sends again if the connection turns out to be closing. */
 const retryBufferBytes = 16 * 1024;
 
+/** As an address comes out that was written as `[$(HOST_IP)]:8015`, for both families: grpc-go takes it, grpc-js does not. */
+const bracketedV4 = /\[(\d+(?:\.\d+){3})\](?=(?::\d+)?$)/;
+
 /** Size of a message beyond its document, in bytes. */
 const contextBytes = 64 * 1_024;
 
@@ -47,7 +50,7 @@ export class SyncChannel {
    */
   constructor(target: string, options: ChannelOptions, transport = credentials.createInsecure()) {
     this.#credentials = new TrackingCredentials(transport);
-    this.client = new Client(target, this.#credentials, {
+    this.client = new Client(target.replace(bracketedV4, "$1"), this.#credentials, {
       "grpc.use_local_subchannel_pool": 1,
       // Long enough for a busy process to close the channel before grpc-js connects once more.
       "grpc.initial_reconnect_backoff_ms": 1_000,

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import type { AllowedHost } from "@bunting/outbound/hosts";
 import { topicOf } from "@bunting/protocol";
 import { quoted } from "@bunting/runtime";
@@ -33,6 +34,11 @@ export function grpcConfig(
     return { provider: "unsupported", sourceIndex, uri: fields.uri, selector, problem };
   }
   const { target, authority } = targetOf(uri, where);
+  const nameServer = /^dns:\/\/([^/]+)\//.exec(target)?.[1];
+  if (nameServer !== undefined && !isAddress(nameServer)) {
+    const problem = `the name server ${quoted(nameServer)} has to be an address: dns://10.0.0.10/HOST:PORT, or dns:///HOST:PORT for that of the system`;
+    return { provider: "unsupported", sourceIndex, uri: fields.uri, selector, problem };
+  }
   const named = target.replace(/^dns:(?:\/\/[^/]*\/)?/, "");
   if (bareV6.test(named))
     warn(
@@ -63,6 +69,11 @@ export function grpcConfig(
     maxMessageBytes: maxMsgSize === 0 ? undefined : maxMsgSize,
     isIncremental: incrementalUpdates,
   };
+}
+
+/** An address of IPv4 or IPv6, which may have a port. */
+function isAddress(text: string): boolean {
+  return isIP(text) !== 0 || isIP(text.replace(/:\d+$/, "").replace(/^\[(.+)\]$/, "$1")) !== 0;
 }
 
 /** An address of IPv6; where a port was meant, it has become a part of the address. */

@@ -230,6 +230,8 @@ describe("parseSources", () => {
           "passthrough://a/proxy:8015",
           "passthrough:proxy:8015",
           "DNS:///Proxy:8015",
+          "dns://10.0.0.10/proxy:8015",
+          "dns://[::1]:53/proxy:8015",
           "Unix:/F.sock",
         ].map((uri) => ({ uri, provider: "grpc" })),
       ),
@@ -245,6 +247,8 @@ describe("parseSources", () => {
       ["dns:proxy:8015", undefined],
       ["dns:proxy:8015", undefined],
       ["dns:///Proxy:8015", undefined],
+      ["dns://10.0.0.10/proxy:8015", undefined],
+      ["dns://[::1]:53/proxy:8015", undefined],
       ["unix:/F.sock", undefined],
     ]);
   });
@@ -306,6 +310,11 @@ describe("parseSources", () => {
     ["azblob", { uri: "azblob://x", provider: "azblob" }, /not supported/],
     ["s3", { uri: "s3://x", provider: "s3" }, /not supported/],
     ["xds", { uri: "xds:///proxy", provider: "grpc" }, /dns:\/\/\/HOST:PORT/],
+    [
+      "a name server by its name",
+      { uri: "dns://a/proxy:8015", provider: "grpc" },
+      /"a" has to be an address/,
+    ],
   ];
   for (const [name, source, remedy] of unsupported) {
     it(`says what to do instead of ${name}`, () => {
