@@ -12,7 +12,10 @@ export const mochaHooks: RootHookObject = {
 };
 
 // The reporter tells of a hook: mocha calls no afterEach after a failed `before`, which is where most processes are started.
-subscribe("bunting:failed-hook", (title) => show(String(title)));
+subscribe("bunting:failed-hook", (title) => {
+  show(String(title));
+  lastWords.forgetEnded();
+});
 
 function show(title: string): void {
   const said = lastWords.said();
