@@ -470,6 +470,31 @@ describe("Flagds on a real API server", function () {
     );
   });
 
+  it("are put back five times, and then every half a minute, where somebody else writes them each time, and follow their Flagd at once", async () => {
+    const rival = { spec: { template: { spec: { containers: [{ name: "flagd", image: "rival:1" }] } } } };
+    const isRight = (object: KubeObject): boolean => containerOf(object)?.image === settings.image;
+    await putSource();
+    await putFlagd();
+    await world.until(Service, name, () => true, "there is a Service");
+    for (let i = 0; i < 4; i++) {
+      await world.edit(Deployment, name, rival, "keel");
+      await deployed(isRight);
+    }
+    await world.edit(Deployment, name, rival, "keel");
+    await eventually(() => clock.hasTimerIn(30_000), "it waits");
+    expect(isRight(await deployed())).to.equal(false);
+    await putFlagd({ replicas: 2 });
+    await deployed((object) => isRight(object) && replicasOf(object) === 2);
+    for (let i = 0; i < 4; i++) {
+      await world.edit(Deployment, name, rival, "keel");
+      await deployed(isRight);
+    }
+    await world.edit(Deployment, name, rival, "keel");
+    await eventually(() => clock.hasTimerIn(30_000), "it waits again");
+    clock.advance(30_000);
+    await deployed(isRight);
+  });
+
   it("have the objects again that were restored from a backup, which belong to nobody", async () => {
     await putSource();
     await putFlagd();

@@ -246,19 +246,34 @@ describe("the operator's proxy on a real API server", function () {
     expect(world.metrics.drifted.read("Deployment", "kubectl-edit")).to.equal(1);
   });
 
-  it("is put back five times, and then every half a minute, where somebody else writes it each time", async () => {
-    await deploy();
-    const rival = container({ image: "registry.example/rival:1" });
-    for (let i = 0; i < 4; i++) {
-      await world.edit(Deployment, "flagd-proxy", rival, "keel");
-      await deployed();
-    }
-    await world.edit(Deployment, "flagd-proxy", rival, "keel");
-    await eventually(() => clock.hasTimerIn(30_000), "it waits");
-    expect(imageOf(await world.find(Deployment, "flagd-proxy"))).to.equal("registry.example/rival:1");
-    clock.advance(30_000);
-    await deployed();
-  });
+  const versionLabel = "app.kubernetes.io/version";
+  for (const [what, rival] of [
+    ["writes it each time", container({ image: "registry.example/rival:1" })],
+    ["takes a field out of it each time", { metadata: { labels: { [versionLabel]: null } } }],
+  ] as const) {
+    it(`is put back five times, and then every half a minute, where somebody else ${what}`, async () => {
+      await deploy();
+      const isRight = (object: KubeObject): boolean =>
+        imageOf(object) === "registry.example/proxy:2" &&
+        object.metadata.labels?.[versionLabel] !== undefined;
+      const isBack = (): Promise<KubeObject> =>
+        world.until(Deployment, "flagd-proxy", isRight, "it is put back");
+      for (let i = 0; i < 4; i++) {
+        await world.edit(Deployment, "flagd-proxy", rival, "keel");
+        await isBack();
+      }
+      const edited = await world.edit(Deployment, "flagd-proxy", rival, "keel");
+      await eventually(() => clock.hasTimerIn(30_000), "it waits");
+      expect(isRight(edited)).to.equal(false);
+      expect((await world.find(Deployment, "flagd-proxy"))?.metadata.resourceVersion).to.equal(
+        edited.metadata.resourceVersion,
+      );
+      await availableOf(edited);
+      await eventually(() => states.at(-1) === "available", "the state is known all the same");
+      clock.advance(30_000);
+      await isBack();
+    });
+  }
 
   it("has its own number of replicas again, and not that of who has restored it from a backup", async () => {
     const first = new AbortController();

@@ -87,12 +87,11 @@ describe("AppliedEvents", () => {
     );
   });
 
-  it("know whether something was put back", () => {
-    const overruled = [{ field: ".spec.image", manager: "keel", operation: "Update" } as const];
-    expect(report({ ...nothing, overruled }).hasRepaired).to.equal(true);
-    expect(report({ ...nothing, change: "created" }).hasRepaired).to.equal(true);
-    for (const change of ["none", "changed", "adopted"] as const)
-      expect(report({ ...nothing, change }).hasRepaired, change).to.equal(false);
+  it("know whether something was written", () => {
+    for (const change of ["created", "changed", "adopted"] as const)
+      expect(report({ ...nothing, change }).hasWritten, change).to.equal(true);
+    expect(report(nothing).hasWritten).to.equal(false);
+    expect(report({ kind: "nameTaken", object }).hasWritten).to.equal(false);
   });
 
   it("warn of somebody else's object, and say what helps", () => {

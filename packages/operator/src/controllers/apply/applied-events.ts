@@ -10,16 +10,16 @@ import { belongsToFlagd } from "./managed-object.js";
 export class AppliedEvents {
   readonly #events: Pick<EventRecorder, "record">;
   readonly #logger: Pick<Logger, "info" | "warn">;
-  #hasRepaired = false;
+  #hasWritten = false;
 
   constructor(events: Pick<EventRecorder, "record">, logger: Pick<Logger, "info" | "warn">) {
     this.#events = events;
     this.#logger = logger;
   }
 
-  /** True if one was not there, or had fields of others that were put back. */
-  get hasRepaired(): boolean {
-    return this.#hasRepaired;
+  /** True if one was not as it should be, whether others had written fields of it, had taken some out, or had deleted it. */
+  get hasWritten(): boolean {
+    return this.#hasWritten;
   }
 
   report(desired: DesiredObject, applied: Applied): void {
@@ -30,8 +30,10 @@ export class AppliedEvents {
       return;
     }
     const { change, overruled, overridden, scaledBy } = applied;
-    if (change === "created" || overruled.length > 0) this.#hasRepaired = true;
-    if (change !== "none") this.#logger.info({ object, change }, "applied");
+    if (change !== "none") {
+      this.#hasWritten = true;
+      this.#logger.info({ object, change }, "applied");
+    }
     if (change === "created")
       this.#record(desired, applied, "Created", `The operator has created the ${kind}.`);
     if (change === "adopted") {

@@ -28,18 +28,11 @@ export interface FlagdInputs {
   readonly settings: FlagdSettings;
 }
 
-/**
- * Applies the objects of a Flagd, and deletes those that it no longer wants. If its FeatureFlagSource can't be used, they stay as they are.
- *
- * @throws KubeError
- */
-export async function deployFlagd(
+/** The objects of a Flagd. If its FeatureFlagSource can't be used, there are none to apply, and they stay as they are. */
+export function planFlagd(
   flagd: Flagd,
   { sources, settings }: FlagdInputs,
-  cluster: FlagdCluster,
-  news: AppliedEvents,
-  signal: AbortSignal,
-): Promise<FlagdOutcome> {
+): FlagdObjects | (FlagdOutcome & { readonly kind: "refused" }) {
   const rules = { ...sources.rules, isFlagd: settings.isFlagd ?? false };
   const planned = planSources(flagd.spec.featureFlagSource, sources.catalogue, rules);
   if (planned.kind === "refused") {
@@ -48,7 +41,21 @@ export async function deployFlagd(
   }
   const { plan } = planned;
   const choosesUser = sources.namespace.annotations[openShiftUsers] === undefined;
-  const objects = flagdObjects({ flagd, plan, settings, choosesUser });
+  return flagdObjects({ flagd, plan, settings, choosesUser });
+}
+
+/**
+ * Applies the objects of a Flagd, and deletes those that it no longer wants.
+ *
+ * @throws KubeError
+ */
+export async function deployFlagd(
+  flagd: Flagd,
+  objects: FlagdObjects,
+  cluster: FlagdCluster,
+  news: AppliedEvents,
+  signal: AbortSignal,
+): Promise<FlagdOutcome> {
   const servesRoutes = await cluster.discovery.serves(resourceTypes.HTTPRoute, signal);
   await removeUnwanted(objects, servesRoutes, cluster, signal);
   const problems: FlagdProblem[] = [...objects.problems];

@@ -1,6 +1,7 @@
 import { openFeatureApiVersion } from "@bunting/featureflags/resources";
 import type { ClusterWatches, RunningInformer } from "@bunting/kube";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
+import { shortDigest } from "../../desired/entry-digest.js";
 import type { FlagdSettings } from "../../desired/flagd/flagd-settings.js";
 import { OperatorError } from "../../operator-error.js";
 import { AppliedEvents } from "../apply/applied-events.js";
@@ -8,7 +9,7 @@ import { DriftPace } from "../apply/drift-pace.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import type { NamedObject } from "../named-object.js";
-import { deployFlagd, type FlagdCluster, type FlagdInputs } from "./deploy-flagd.js";
+import { deployFlagd, planFlagd, type FlagdCluster, type FlagdInputs } from "./deploy-flagd.js";
 import type { FlagdOutcome, FlagdProblem } from "./flagd-outcome.js";
 import { FlagdStatus, type StoredFlagd } from "./flagd-status.js";
 import { readFlagd, watchFlagds, watchMadeObjects } from "./flagd-watches.js";
@@ -102,8 +103,6 @@ export class FlagdController implements Runnable {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
-    const leftMs = this.#pace.leftMs(key);
-    if (leftMs > 0) return { requeueAfterMs: leftMs, isPutOff: true };
     const { settings, sources, cluster, context } = this.#options;
     const flagd = await readFlagd(cluster.client, key, signal);
     if (flagd === undefined || flagd.metadata["deletionTimestamp"] !== undefined) return undefined;
@@ -112,8 +111,14 @@ export class FlagdController implements Runnable {
     sources.beginInputs(namespace, reader);
     const inputs = { sources: sources.inputs(namespace, reader), settings };
     const news = new AppliedEvents(cluster.events, context.logger);
+    let wanted = "";
     try {
-      const outcome = await deployFlagd(flagd, inputs, cluster, news, signal);
+      const plan = planFlagd(flagd, inputs);
+      wanted = shortDigest(plan);
+      const leftMs = this.#pace.leftMs(key, wanted);
+      if (leftMs > 0) return { requeueAfterMs: leftMs, isPutOff: true };
+      const isRefused = "kind" in plan;
+      const outcome = isRefused ? plan : await deployFlagd(flagd, plan, cluster, news, signal);
       for (const problem of problemsOf(outcome)) this.#report(flagd, problem);
       const writeAfterMs = await this.#status.write(flagd, outcome, signal);
       const requeueAfterMs = Math.min(writeAfterMs ?? Infinity, lookAfterMs(outcome));
@@ -126,7 +131,7 @@ export class FlagdController implements Runnable {
       await this.#status.write(flagd, { kind: "refused", problem }, signal);
       throw error;
     } finally {
-      if (news.hasRepaired) this.#pace.repaired(key);
+      if (news.hasWritten) this.#pace.wrote(key, wanted);
     }
   }
 

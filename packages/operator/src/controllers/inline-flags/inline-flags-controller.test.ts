@@ -200,30 +200,61 @@ describe("InlineFlagsController", () => {
     await until(() => expect(owner("inline-deployment-checkout")).to.include({ uid: "checkout-1" }));
   });
 
-  it("puts back what others change five times, then every half a minute, and stores what the workload says at once", async () => {
-    world.put("Deployment", "checkout", { [flagged]: text(1) });
-    await stored("inline-deployment-checkout", 1);
-    const edit = (generation: number): void => {
-      const { metadata, ...rest } = world.flag("inline-deployment-checkout") ?? { metadata: { name: "" } };
-      world.change("featureflags/inline-deployment-checkout", {
-        ...{ ...rest, metadata: { ...metadata, generation } },
-        spec: { flagSpec: { flags: {} } },
-      });
-    };
-    for (let generation = 2; generation <= 6; generation++) {
-      edit(generation);
-      await stored("inline-deployment-checkout", 1);
-    }
-    edit(7);
-    await until(() => expect(clock.hasTimerIn(30_000)).to.equal(true));
-    expect(world.flag("inline-deployment-checkout")?.["spec"]).to.deep.equal({ flagSpec: { flags: {} } });
-    world.put("Deployment", "checkout", { [flagged]: text(2) });
-    await stored("inline-deployment-checkout", 2);
-    edit(8);
-    await until(() => expect(clock.hasTimerIn(30_000)).to.equal(true));
-    clock.advance(30_000);
-    await stored("inline-deployment-checkout", 2);
-  });
+  const named = "inline-deployment-checkout";
+  const key = `featureflags/${named}`;
+  const none = { name: "" };
+  for (const [what, edit] of [
+    [
+      "edit it",
+      ({ metadata, ...rest }: KubeObject) => ({
+        ...{ ...rest, spec: { flagSpec: { flags: {} } } },
+        metadata: { ...metadata, generation: (metadata.generation ?? 1) + 1 },
+      }),
+    ],
+    [
+      "write another digest",
+      ({ metadata, ...rest }: KubeObject) => ({
+        ...rest,
+        metadata: { ...metadata, annotations: { "bunting.dev/inline-digest": "of their own" } },
+      }),
+    ],
+    [
+      "take its owner away",
+      ({ metadata, ...rest }: KubeObject) => ({ ...rest, metadata: { ...metadata, ownerReferences: [] } }),
+    ],
+    ["delete it", () => undefined],
+  ] as const) {
+    it(`writes a FeatureFlag five times, and then every half a minute, where others ${what} each time, and what the workload says at once`, async () => {
+      world.put("Deployment", "checkout", { [flagged]: text(1) });
+      const written = (times: number): Promise<void> =>
+        until(() =>
+          expect(
+            world.writes.filter((write) => write.endsWith(key) && !write.startsWith("patch")),
+          ).to.have.length(times),
+        );
+      const change = (): void => world.change(key, edit(world.flag(named) ?? { metadata: none }));
+      await written(1);
+      for (let times = 2; times <= 5; times++) {
+        change();
+        await written(times);
+      }
+      change();
+      await until(() => expect(clock.hasTimerIn(30_000)).to.equal(true));
+      await written(5);
+      world.put("Deployment", "checkout", { [flagged]: text(2) });
+      await stored(named, 2);
+      for (let times = 7; times <= 10; times++) {
+        change();
+        await written(times);
+      }
+      change();
+      await until(() => expect(clock.hasTimerIn(30_000)).to.equal(true));
+      clock.advance(30_000);
+      await written(11);
+      await stored(named, 2);
+      expect(owner(named)).to.include({ uid: "checkout-1" });
+    });
+  }
 
   it("waits until the FeatureFlag of an earlier workload of the name is collected", async () => {
     world.put("Job", "import", { [flagged]: text(1) });

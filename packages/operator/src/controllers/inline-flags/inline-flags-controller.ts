@@ -98,13 +98,8 @@ export class InlineFlagsController implements Runnable {
       return { requeueAfterMs: refusedMs };
     }
     try {
-      const leftMs = await this.#write(
-        scope,
-        live,
-        desired.object,
-        { isOwned: holder === "workload" },
-        signal,
-      );
+      const { uid = "" } = workload.metadata;
+      const leftMs = await this.#write(scope, live, { ...desired, uid }, signal);
       if (leftMs > 0) return { requeueAfterMs: leftMs };
     } catch (error) {
       if (!(error instanceof KubeError && isRefusal.has(error.code))) throw error;
@@ -150,14 +145,18 @@ export class InlineFlagsController implements Runnable {
   async #write(
     scope: ObjectScope,
     live: KubeObject | undefined,
-    desired: DesiredObject,
-    { isOwned }: { readonly isOwned: boolean },
+    { object: desired, uid }: { readonly object: DesiredObject; readonly uid: string },
     signal: AbortSignal,
   ): Promise<number> {
     const { client, context } = this.#options;
     const object = `${scope.namespace ?? ""}/${scope.name}`;
+    const digest = desired.metadata.annotations?.[inlineDigest] ?? "";
+    const wanted = `${uid} ${digest}`;
+    const leftMs = this.#pace.leftMs(object, wanted);
     if (live === undefined) {
+      if (leftMs > 0) return leftMs;
       await client.create({ type: scope.type, namespace: scope.namespace ?? "" }, desired, signal, { query });
+      this.#pace.wrote(object, wanted);
       context.logger.info({ object }, "the flags of a workload are a FeatureFlag");
       return 0;
     }
@@ -174,18 +173,15 @@ export class InlineFlagsController implements Runnable {
       },
     };
     if (isDeepStrictEqual(next, live)) return 0;
-    const isDrift = isOwned && live.metadata.annotations?.[inlineDigest] === annotations?.[inlineDigest];
-    const leftMs = isDrift ? this.#pace.leftMs(object) : 0;
     if (leftMs > 0) return leftMs;
+    const isDrift = controllerOf(live)?.uid === uid && live.metadata.annotations?.[inlineDigest] === digest;
     const written = await client.update(scope, next, signal, { query });
     context.logger.info(
       { object },
       isDrift ? "what others changed of a workload's FeatureFlag is put back" : "a workload has other flags",
     );
-    if (isDrift) {
-      this.#pace.repaired(object);
-      this.#putBack(written);
-    }
+    this.#pace.wrote(object, wanted);
+    if (isDrift) this.#putBack(written);
     return 0;
   }
 

@@ -4,7 +4,7 @@ import { AppliedEvents } from "../apply/applied-events.js";
 import { DriftPace } from "../apply/drift-pace.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
-import { deployProxy } from "./deploy-proxy.js";
+import { deployProxy, planProxy, proxyStateNow } from "./deploy-proxy.js";
 import type { ProxyCluster } from "./proxy-cluster.js";
 import type { ProxyState } from "./proxy-state.js";
 import type { ProxyUse } from "./proxy-use.js";
@@ -77,23 +77,29 @@ export class ProxyController implements Runnable {
     if (isWanted === undefined) return undefined;
     if (!isWanted) return this.#removeAfterLinger(signal);
     this.#unusedSinceMs = undefined;
-    const leftMs = this.#pace.leftMs(key);
-    if (leftMs > 0) return { requeueAfterMs: leftMs, isPutOff: true };
     const { settings: given, cluster, context } = this.#options;
     const access = cluster.access === undefined ? "plain" : cluster.access();
     // `changed` is called when it is known.
     if (access === undefined) return undefined;
     const settings = { ...given, access };
     const news = new AppliedEvents(cluster.events, context.logger);
+    let wanted = "";
     try {
-      this.#enter(await deployProxy(settings, cluster, news, signal));
+      const plan = await planProxy(settings, cluster, signal);
+      ({ wanted } = plan);
+      const leftMs = this.#pace.leftMs(key, wanted);
+      if (leftMs > 0) {
+        this.#enter(proxyStateNow(plan));
+        return { requeueAfterMs: leftMs, isPutOff: true };
+      }
+      this.#enter(await deployProxy(plan, cluster, news, signal));
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       if (!signal.aborted)
         this.#enter({ kind: "failed", message: `the proxy could not be deployed: ${text}` });
       throw error;
     } finally {
-      if (news.hasRepaired) this.#pace.repaired(key);
+      if (news.hasWritten) this.#pace.wrote(key, wanted);
     }
     return this.#state.kind === "nameTaken" ? { requeueAfterMs: takenMs } : undefined;
   }
