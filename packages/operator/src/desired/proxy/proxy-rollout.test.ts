@@ -81,6 +81,16 @@ describe("proxyRollout", () => {
       deployment("p:2", refusedPods, available("p:1")),
       { image: "p:2", annotations: available("p:1") },
     ],
+    [
+      "does not remember an image that others wrote",
+      deployment("rival:1", complete, available("p:2")),
+      { image: "p:2", annotations: available("p:2") },
+    ],
+    [
+      "puts back what runs in the place of a refused image, whatever others wrote",
+      deployment("rival:1", complete, { ...available("p:1"), ...refused("p:2") }),
+      { image: "p:1", annotations: { ...available("p:1"), ...refused("p:2") }, refusedImage: "p:2" },
+    ],
     ["has nothing to go back to at first", deployment("p:2", stalled), { image: "p:2", annotations: {} }],
     [
       "does not go back from an image to itself",

@@ -50,7 +50,9 @@ export function proxyRollout(wantedImage: string, live: LiveDeployment | undefin
   const current = live === undefined ? undefined : imageOf(live);
   const known = live?.metadata.annotations ?? {};
   const isComplete = live !== undefined && isRolledOut(live);
-  const available = isComplete ? current : known[proxyAnnotations.availableImage];
+  const before = known[proxyAnnotations.availableImage];
+  // Another image than the one asked for may be one that others wrote, and that is to be put back.
+  const available = isComplete && (current === wantedImage || before === undefined) ? current : before;
   // Of an image whose Pods a quota or a policy refuses, nothing is known.
   const isTried = live !== undefined && podRefusal(live) === undefined;
   const hasFailed = isTried && current === wantedImage && hasStalled(live);
