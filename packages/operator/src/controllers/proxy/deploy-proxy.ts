@@ -33,8 +33,10 @@ export async function planProxy(
 }
 
 /** The state of the proxy of which nothing is written now. */
-export function proxyStateNow({ before, rollout }: ProxyPlan): ProxyState {
-  return before === undefined ? { kind: "deploying" } : proxyStateOf(before, rollout);
+export function proxyStateNow({ before, rollout, objects: { deployment } }: ProxyPlan): ProxyState {
+  if (before === undefined) return { kind: "deploying" };
+  if (!isOurs(before, deployment)) return { kind: "nameTaken", message: nameTaken(deployment) };
+  return proxyStateOf(before, rollout);
 }
 
 /**

@@ -258,6 +258,28 @@ describe("ProxyController", () => {
     expect(states).to.deep.equal(["nameTaken"]);
   });
 
+  it("knows its state also while what others do is not put back yet", async () => {
+    await deployed();
+    const others = async (deployment?: object): Promise<void> => {
+      cluster.objects.delete("Deployment");
+      if (deployment !== undefined) cluster.objects.set("Deployment", deployment as DesiredObject);
+      controller.changed();
+      await settle();
+    };
+    for (let times = 2; times <= 5; times++) await others();
+    const ours = cluster.objects.get("Deployment");
+    cluster.status = { availableReplicas: 1 };
+    await others(ours);
+    expect(states.at(-1)).to.equal("available");
+    await others({ metadata: { name: "flagd-proxy", namespace: "flags" } });
+    expect(states.at(-1)).to.equal("nameTaken");
+    await others();
+    expect(states.at(-1)).to.equal("deploying");
+    expect(cluster.kinds).to.not.include("Deployment");
+    await settle(30_000);
+    expect(cluster.kinds).to.include("Deployment");
+  });
+
   it("removes a NetworkPolicy that is no longer asked for", async () => {
     await deployed();
     await stop();
