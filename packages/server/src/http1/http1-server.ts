@@ -1,4 +1,4 @@
-import { nextTurn, sleep } from "@bunting/runtime";
+import { sleep } from "@bunting/runtime";
 import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -212,9 +212,8 @@ export class Http1Server {
     for (const one of this.#connections) one.announceEnd();
     if (lastCallMs > 0 && this.#size > 0) {
       await sleep(lastCallMs, this.#closing.signal);
-      // The timer runs before node reads what arrived meanwhile: two turns let those requests begin, more where turns had their work without them.
-      do for (let turn = 0; turn < 2; turn++) await nextTurn();
-      while (this.#options.turns.holdsBack && !this.#closing.signal.aborted);
+      // The timer runs before node reads what arrived meanwhile.
+      await this.#options.turns.allRead(this.#closing.signal);
     }
     this.#state = "draining";
     this.#whole.closeIdle();

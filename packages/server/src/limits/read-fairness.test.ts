@@ -1,3 +1,4 @@
+import { nextTurn } from "@bunting/runtime";
 import { expect } from "chai";
 import { ReadFairness } from "./read-fairness.js";
 import { type TurnShare } from "@bunting/http2";
@@ -49,6 +50,34 @@ describe("ReadFairness", () => {
     expect(greedy.isReading).to.equal(true);
     expect(greedy.share.isPaused).to.equal(false);
     expect(due).to.have.length(0);
+  });
+
+  for (const heldTurns of [1, 2, 3, 4])
+    it(`says that all is read a turn after it has let go of the last that it held, ${heldTurns} turns later`, async () => {
+      let turn = 0;
+      const letGo = (async () => {
+        while (turn < heldTurns) {
+          await nextTurn();
+          turn++;
+        }
+        endTurn();
+        await nextTurn();
+        turn++;
+      })();
+      const [greedy, other] = readers(2) as [FakeReader, FakeReader];
+      greedy.share.spend(perTurn + 1);
+      expect(other.isReading).to.equal(false);
+      await turns.allRead(new AbortController().signal);
+      expect(other.isReading).to.equal(true);
+      expect(turn).to.be.greaterThan(heldTurns);
+      await letGo;
+    });
+
+  it("does not wait for what it holds after an abort", async () => {
+    const [greedy] = readers(1) as [FakeReader];
+    greedy.share.spend(perTurn + 1);
+    await turns.allRead(AbortSignal.abort());
+    expect(greedy.isReading).to.equal(false);
   });
 
   it("counts each turn anew", () => {

@@ -1,4 +1,4 @@
-import { FairQueue, heapLimitBytes, onNextTurn, systemClock, type Clock } from "@bunting/runtime";
+import { FairQueue, heapLimitBytes, nextTurn, onNextTurn, systemClock, type Clock } from "@bunting/runtime";
 import type { TurnReader, SharedTurns, TurnShare } from "@bunting/http2";
 import { countRead } from "./read-garbage.js";
 
@@ -61,6 +61,7 @@ export class ReadFairness implements SharedTurns {
   /** New connections that wait to be admitted, by address. */
   readonly #arrivals = new FairQueue<() => void>();
   #turn = 0;
+  #heldTurns = 0;
   #spent = 0;
   #isEndDue = false;
   #areAllPaused = false;
@@ -103,8 +104,17 @@ export class ReadFairness implements SharedTurns {
     this.#awaitEnd();
   }
 
-  /** True while connections are not read, though their peers may have sent something. */
-  get holdsBack(): boolean {
+  /** Resolves when what peers have sent by now is read, in later turns where turns have their work without it; or on abort. */
+  async allRead(signal: AbortSignal): Promise<void> {
+    let heldTurns: number;
+    do {
+      heldTurns = this.#heldTurns;
+      // One read again at the end of the last turn has only been resumed: that turn counts as held, too.
+      for (let turn = 0; turn < 2; turn++) await nextTurn();
+    } while ((this.#holdsBack || this.#heldTurns > heldTurns) && !signal.aborted);
+  }
+
+  get #holdsBack(): boolean {
     return this.#areAllPaused || this.#resting.size > 0 || this.#arrivals.size > 0;
   }
 
@@ -142,6 +152,7 @@ export class ReadFairness implements SharedTurns {
   }
 
   #endTurn(): void {
+    if (this.#holdsBack) this.#heldTurns++;
     this.#turn++;
     this.#spent = 0;
     this.#isEndDue = false;
