@@ -58,6 +58,10 @@ export class GrpcServer implements TransportHandler {
     );
   }
 
+  isUnary(path: string): boolean {
+    return this.#methods.get(path)?.method.kind === "unary";
+  }
+
   onSession(session: TransportSession): void {
     if (this.#sessionCount++ === 0) this.#unfinished.start();
     this.#onSession?.(session);
