@@ -1,9 +1,9 @@
 import { isObjectName } from "@bunting/protocol";
 import type { EnvironmentValueSource, EnvironmentVariable } from "./environment-variable.js";
 
-/** Fields of a Pod that a variable may get its value from. */
+/** Fields of a Pod that a variable may get its value from. Only keys of annotations may have upper case before the slash. */
 const podFields =
-  /^(?:metadata\.(?:name|namespace|uid)|metadata\.(?:labels|annotations)\['(?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?'\]|spec\.(?:nodeName|serviceAccountName)|status\.(?:hostIPs?|podIPs?))$/;
+  /^(?:metadata\.(?:name|namespace|uid)|metadata\.(?:labels\['(?:(?=.{1,253}\/)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\/)?|annotations\['(?:(?=.{1,253}\/)[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)*\/)?)[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?'\]|spec\.(?:nodeName|host|serviceAccountName)|status\.(?:hostIPs?|podIPs?))$/;
 /** The units that there are of a resource; 0 is none, and counts as 1. */
 const divisors = { cpu: /^(?:0|1m?)$/, other: /^(?:0|1(?:k|Ki|[MGTPE]i?)?)$/ };
 const resourceFields = /^(?:limits|requests)\.(?:cpu|memory|ephemeral-storage|hugepages-[0-9A-Za-z.]+)$/;
@@ -19,9 +19,7 @@ export function variableProblem({ name, value, valueFrom }: EnvironmentVariable)
 /** Null counts as absent: of a file, it is there. */
 function isUsableReference(valueFrom: EnvironmentValueSource): boolean {
   const { configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef } = valueFrom;
-  const given = [configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef].filter(
-    (ref) => ref !== undefined,
-  );
+  const given = [configMapKeyRef, secretKeyRef, fieldRef, resourceFieldRef].filter(Boolean);
   if (given.length !== 1) return false;
   if (fieldRef !== undefined)
     return ["", "v1"].includes(fieldRef.apiVersion ?? "") && podFields.test(fieldRef.fieldPath);
