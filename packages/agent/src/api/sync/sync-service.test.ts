@@ -1,5 +1,6 @@
 import { syncV1, type JsonObject } from "@bunting/protocol";
 import { statusCode } from "@bunting/rpc";
+import type { ServiceError } from "@grpc/grpc-js";
 import { expect } from "chai";
 import { eventually } from "@bunting/test/support/event-queue.js";
 import { ManualClock } from "@bunting/test/support/manual-clock.js";
@@ -266,11 +267,13 @@ describe("the agent's flagd.sync.v1", () => {
       expect(keysOf(await open("source=source-0").next())).to.include("full");
       const held = [open("source=source-1"), open("flagSetId=two")];
       for (const stream of held) await stream.headers;
-      await expectStatus(
-        client.unary(`${path}FetchAllFlags`, fetchAll, { selector: "flagSetId=two", providerId: "" }),
-        "UNAVAILABLE",
-        "a source that may have the flag has not answered yet",
-      );
+      const fetched = client.unary(`${path}FetchAllFlags`, fetchAll, {
+        selector: "flagSetId=two",
+        providerId: "",
+      });
+      await expectStatus(fetched, "UNAVAILABLE", "a source that may have the flag has not answered yet");
+      const { metadata } = (await fetched.catch((error: unknown) => error)) as ServiceError;
+      expect(metadata.get("grpc-retry-pushback-ms"), "it may be retried").to.deep.equal([]);
       expect(held.map(({ messages }) => messages.size)).to.deep.equal([0, 0]);
       world.put(two, 1);
       for (const stream of held) expect(keysOf(await stream.next())).to.deep.equal(["other", "plain"]);
