@@ -66,7 +66,7 @@ describe("collectAtRest", () => {
       collectAtRest();
       let kept = [];
       // In microseconds.
-      while (process.cpuUsage().user < 600_000 || kept.length < 300_000) kept.push({ text: "text " + kept.length });
+      while (process.cpuUsage().user < 600_000 || kept.length < 600_000) kept.push({ text: "text " + kept.length });
       kept = [];
       const before = process.memoryUsage.rss();
       const freed = () => before - process.memoryUsage.rss();
