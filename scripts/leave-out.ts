@@ -6,10 +6,16 @@ export interface LeftOut {
   readonly from: string;
   /** The modules as those files name them in `require()`. */
   readonly modules: readonly string[];
-  /** The text of the module that takes their place; a stub that throws, if absent. */
+  /** The text of the module that takes their place, as if it were the file that requires them; a stub that throws, if absent. */
   readonly instead?: string;
   /** Why the bundle works without them. */
   readonly reason: string;
+}
+
+interface Taken {
+  readonly instead: string | undefined;
+  /** Of the file that requires the module. */
+  readonly folder: string;
 }
 
 /**
@@ -29,11 +35,13 @@ export function leaveOut(list: readonly LeftOut[]): Plugin {
         const entry = entries.find((each) => each.module === module && isIn(importer, each.from));
         if (entry === undefined) return undefined;
         found.add(entry);
-        return { path: `${entry.from}: ${entry.module}`, namespace: "left-out", pluginData: entry.instead };
+        const pluginData: Taken = { instead: entry.instead, folder: path.dirname(importer) };
+        return { path: `${entry.from}: ${entry.module}`, namespace: "left-out", pluginData };
       });
-      build.onLoad({ filter: /./, namespace: "left-out" }, ({ path: name, pluginData }) => ({
-        contents: (pluginData as string | undefined) ?? stubOf(name),
-      }));
+      build.onLoad({ filter: /./, namespace: "left-out" }, ({ path: name, pluginData }) => {
+        const { instead, folder } = pluginData as Taken;
+        return { contents: instead ?? stubOf(name), resolveDir: folder };
+      });
       build.onEnd(() => ({
         errors: entries
           .filter((entry) => !found.has(entry))

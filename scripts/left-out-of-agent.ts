@@ -4,8 +4,17 @@ import type { LeftOut } from "./leave-out.js";
 export const leftOutOfGrpcClients: readonly LeftOut[] = [
   {
     from: "@grpc/grpc-js",
-    modules: ["./server", "./server-interceptors", "./server-credentials", "./orca", "./experimental"],
+    modules: ["./server", "./server-interceptors", "./server-credentials", "./orca"],
     reason: "agent and proxy use grpc-js as a client only; @bunting/server and @bunting/rpc are its server",
+  },
+  {
+    from: "@grpc/grpc-js",
+    modules: ["./experimental"],
+    instead: `const { registerResolver } = require("./resolver");
+      const { splitHostPort } = require("./uri-parser");
+      const { statusOrFromValue } = require("./call-interface");
+      module.exports = { registerResolver, splitHostPort, statusOrFromValue };`,
+    reason: "of all that it exports, packages/remote/src/listed-addresses.ts takes these three",
   },
   {
     from: "@grpc/grpc-js",
