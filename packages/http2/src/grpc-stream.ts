@@ -54,6 +54,7 @@ export class GrpcStream extends Http2Stream implements TransportStream {
   end(status: RpcStatus): void {
     if (this.isEnding || !this.isOpen) return;
     const trailers = statusHeaders(status);
+    // Only the trailers of a plain OK are one object for all streams, whose block is worth keeping.
     if (this.#hasResponded)
       this.sendEnd((status.code === "OK" ? sharedHeaderBlock : encodeHeaders)(trailers));
     else {

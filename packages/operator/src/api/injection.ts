@@ -20,6 +20,9 @@ export const [injectionName] = injectionNames;
 /** A label of Injections about whose entries extensions were asked. */
 export const extendedLabel = "bunting.dev/extended";
 
+/** How objects of the kind begin, and references to them. */
+export const injectionHead = { apiVersion: "bunting.dev/v1alpha1", kind: "Injection" } as const;
+
 export const injectionType = { group: "bunting.dev", version: "v1alpha1", plural: "injections" } as const;
 
 /** The form of the entries. The policy skips an Injection of another format, and the webhook injects instead. */

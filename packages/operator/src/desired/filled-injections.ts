@@ -1,5 +1,6 @@
 import {
   injectionFormat,
+  injectionHead,
   injectionNames,
   type Injection,
   type InjectionEntry,
@@ -67,7 +68,7 @@ export class FilledInjections {
       const name = injectionNames[at];
       if (name === undefined || placed.length === 0) return [];
       const metadata = { name, namespace: this.#namespace };
-      return [{ apiVersion: "bunting.dev/v1alpha1", kind: "Injection", metadata, spec: specOf(placed) }];
+      return [{ ...injectionHead, metadata, spec: specOf(placed) }];
     });
   }
 }

@@ -11,7 +11,7 @@ import {
 } from "@bunting/kube";
 import { aborted, cut, isAborted, SetMultimap, type Context, type Runnable } from "@bunting/runtime";
 import { configMapType } from "../../api/core-types.js";
-import { injectionName } from "../../api/injection.js";
+import { injectionHead, injectionName } from "../../api/injection.js";
 import {
   accessLabel,
   flagAnnotation,
@@ -218,12 +218,7 @@ export class AccessController implements Runnable {
 
   /** Nothing else says to whom the namespace belongs what is wrong: the sources that ask for it are as they should be. */
   #tell(namespace: string, reason: string, note: string): void {
-    const regarding = {
-      apiVersion: "bunting.dev/v1alpha1",
-      kind: "Injection",
-      namespace,
-      name: injectionName,
-    };
+    const regarding = { ...injectionHead, namespace, name: injectionName };
     this.#options.events.record({ regarding, type: "Warning", reason, action: "Apply", note });
   }
 

@@ -1,6 +1,6 @@
 import type { EventDetails, EventRecorder } from "@bunting/kube";
 import type { Logger } from "@bunting/runtime";
-import { nameLabel } from "../../api/names.js";
+import { managedBy, nameLabel } from "../../api/names.js";
 import type { DesiredObject } from "../../desired/desired-object.js";
 import type { Applied } from "./applier.js";
 import type { FieldConflict } from "./field-conflict.js";
@@ -92,7 +92,7 @@ const isNormal: ReadonlySet<Reason> = new Set(["Created", "Adopted", "ScaledByOt
 export function nameTaken(desired: DesiredObject): string {
   const { kind, metadata } = desired;
   const { namespace = "", name } = metadata;
-  const label = "app.kubernetes.io/managed-by=open-feature-operator";
+  const label = `${managedBy.label}=${managedBy.value}`;
   const labels = belongsToFlagd(desired) ? `labels ${label} and ${nameLabel}=${name}` : `label ${label}`;
   return `the ${kind} ${namespace}/${name} is not the operator's, so it is left as it is; rename or delete it, or let the operator have it by the ${labels}`;
 }

@@ -5,7 +5,7 @@ const burst = 5;
 /** The time between writes after these. */
 const intervalMs = 30_000;
 
-/** What was written of late for a key. */
+/** Writes for one key, of which not all are over. */
 interface Written {
   readonly wanted: string;
   /** When its writes so far would be over, had each its time. */

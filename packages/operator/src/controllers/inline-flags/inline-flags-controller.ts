@@ -27,6 +27,7 @@ import { inlineDigest, inlineFeatureFlag, inlineLabel } from "../../desired/inli
 import { DriftPace } from "../apply/drift-pace.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
+import { isRefusal } from "../injection/unwritten-outcome.js";
 import { parseWorkloadKey, watchInlineWorkloads, type WorkloadKey } from "./inline-workloads.js";
 import { workloadRemarks, type InlineOutcome } from "./workload-remarks.js";
 
@@ -47,7 +48,6 @@ const query = { fieldManager: "bunting-operator-inline-flags" };
 const collectedMs = 5_000;
 /** A policy or a quota may refuse a FeatureFlag, or one of others have its name, and nobody tells when that is no longer so. */
 const refusedMs = 60_000;
-const isRefusal: ReadonlySet<string> = new Set(["INVALID", "FORBIDDEN"]);
 
 /**
  * Makes a FeatureFlag of the flags that a workload has in its own manifest, and keeps it as these say: it belongs to the workload, and goes with it or
@@ -102,7 +102,7 @@ export class InlineFlagsController implements Runnable {
       const leftMs = await this.#write(scope, live, { ...desired, uid }, signal);
       if (leftMs > 0) return { requeueAfterMs: leftMs };
     } catch (error) {
-      if (!(error instanceof KubeError && isRefusal.has(error.code))) throw error;
+      if (!isRefusal(error)) throw error;
       await this.#refuse(key, workload, error.message, signal);
       return { requeueAfterMs: refusedMs };
     }

@@ -1,7 +1,7 @@
 import type { ClusterWatches, EventRecorder, RestClient, RunningInformer } from "@bunting/kube";
 import type { ProxyAgents } from "../agents/proxy-agents.js";
 import { aborted, isAborted, type Context, type Runnable, type WorkResult } from "@bunting/runtime";
-import { injectionName, injectionNames, injectionType } from "../../api/injection.js";
+import { injectionHead, injectionName, injectionNames, injectionType } from "../../api/injection.js";
 import { Controller } from "../controller.js";
 import type { ControllerMetrics } from "../controller-metrics.js";
 import { followed } from "./following-pods.js";
@@ -138,10 +138,7 @@ export class RolloutOnChange implements Runnable {
     const scope = { type: injectionType, namespace, name: injectionName };
     const annotations = { [rolledOutAnnotation]: annotation };
     const { uid } = stored.metadata;
-    const object = {
-      ...{ apiVersion: "bunting.dev/v1alpha1", kind: "Injection" },
-      metadata: { name: injectionName, namespace, uid, annotations },
-    };
+    const object = { ...injectionHead, metadata: { name: injectionName, namespace, uid, annotations } };
     await client.apply(scope, object, { fieldManager: "bunting-operator-rollout", force: true }, signal);
     begun.isWritten = true;
     return undefined;
