@@ -197,8 +197,9 @@ describe("bunting-agent with a token and TLS", () => {
       "the source refuses this agent, or its credentials can't be read; retrying",
     );
     expect(advice).to.contain("must have a token that the server accepts");
-    // Between the headers of an attempt and its refusal, it waits for flags.
-    await eventually(async () => (await look(other)).includes("UNAUTHENTICATED"), "it says so");
+    await eventually(async () => (await metric(other, failures("unauthenticated"))) > 1, "another attempt");
+    expect(await look(other)).to.contain("UNAUTHENTICATED");
+    expect(other.process.output).not.to.contain("connected to the source");
     expect(await isReady(other.management)).to.equal(false);
     flags.replace("checkout.json", manifest(3));
     await eventually(async () => (await version(one)) === 3, "the stream before goes on");

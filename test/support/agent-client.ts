@@ -64,6 +64,8 @@ export class AgentClientStream {
   readonly headers: Promise<unknown>;
   readonly ended: Promise<AgentEnd>;
   hasEnded = false;
+  /** Response headers have arrived that were not a refusal. */
+  isOpen = false;
   receivedBytes = 0;
   readonly #stream: ClientHttp2Stream;
   #unread: Buffer = Buffer.alloc(0);
@@ -77,6 +79,7 @@ export class AgentClientStream {
     stream.on("error", () => undefined);
     stream.on("data", (chunk: Buffer) => this.#read(chunk));
     this.headers = once(stream, "response").catch(() => undefined);
+    stream.on("response", (headers) => (this.isOpen = headers["grpc-status"] === undefined));
     this.ended = new Promise((resolve) => {
       let status: number | undefined;
       let message = "";

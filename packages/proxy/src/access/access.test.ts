@@ -189,20 +189,26 @@ describe("access to topics", () => {
           status: grpcStatus.UNAUTHENTICATED,
           message: unauthenticated.message,
         });
+        expect(agent.isOpen, "headers, which say to an agent that it is connected").to.be.false;
       }
       expect(server.topics.size).to.equal(0);
     });
 
     it("keeps what an agent sends until it is known who it is, and then answers", async () => {
       const who = later<Admission>();
-      access.admits = () => who.promise;
+      let hasAsked = false;
+      access.admits = () => {
+        hasAsked = true;
+        return who.promise;
+      };
       const agent = connection.stream();
       const many = Array.from({ length: 100 }, () => other);
       for (const each of many) agent.unsubscribe(each);
       agent.subscribe(topic);
-      await agent.headers;
+      await eventually(() => hasAsked, "the call");
       access.admits = () => admission;
       await connection.stream().fence();
+      expect(agent.isOpen).to.be.false;
       expect(agent.messages.size).to.equal(0);
       expect(server.topics.size).to.equal(0);
       who.resolve(admission);

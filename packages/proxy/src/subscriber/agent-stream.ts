@@ -46,19 +46,19 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
     this.#writer = new StreamWriter(context, out, this.#topics, this);
   }
 
-  /** Sends response headers and starts the heartbeat. */
+  /** Follows the call. Headers wait for the admission: to an agent they say that it is connected. */
   open(): void {
     this.#context.metrics.activeStreams(1);
     this.#out.onClose(this);
-    this.#out.sendHeaders();
-    this.#context.silent.start(this.#writer);
   }
 
-  /** The agent may subscribe, as far as access allows. */
+  /** The agent may subscribe, as far as access allows. Sends response headers and starts the heartbeat. */
   admit(admission: Admission): void {
     if (this.#stage === "ended") return;
     this.#pass("admit");
     this.#admission = admission;
+    this.#out.sendHeaders();
+    this.#context.silent.start(this.#writer);
     this.#context.access.watchAdmission(admission, this);
     this.onRoom();
   }
