@@ -91,6 +91,10 @@ describe("planWatches", () => {
     expect(wider([16], namespaces(1))).to.equal("");
   });
 
+  it("watches 300 FeatureFlags one by one, each in a namespace of its own", () => {
+    expect(wider(many(300, 1))).to.equal("");
+  });
+
   it("watches the cluster above 200 namespace watches", () => {
     expect(wider(many(200, 32))).not.to.equal("cluster");
     expect(wider(many(201, 32))).to.equal("cluster");
