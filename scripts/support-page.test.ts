@@ -70,6 +70,22 @@ describe("SUPPORT.md", () => {
       found(`${folder}/pom.xml`, new RegExp(`<artifactId>${name}</artifactId>\\s*<version>(.*)</version>`)),
     );
     expect(versionsOf("SDK and flagd provider for Java")).to.equal(java.join(" and "));
+    // What the page tells to install is what its examples are tested with.
+    const go = [/go-sdk\/openfeature@v(\S+)/, /providers\/flagd\/pkg@v(\S+)/];
+    const rust = [/open-feature@(\S+)/, /open-feature-flagd@(\S+)/];
+    for (const [language, patterns] of Object.entries({ Go: go, Rust: rust }))
+      expect(versionsOf(`SDK and flagd provider for ${language}`)).to.equal(
+        patterns.map((each) => found("docs/start/sdk.md", each)).join(" and "),
+      );
+  });
+
+  it("names the versions that README.md names", () => {
+    for (const peer of ["flagd", "flagd-proxy", "open-feature-operator"])
+      expect(found("README.md", new RegExp(`^\\| ${peer} +\\| ([\\d.]+\\d)`, "m"))).to.equal(
+        versionsOf(peer),
+      );
+    const compared = found("docs/flagd-proxy-parity.md", /flagd-proxy (\S+), whose source was read/);
+    expect(read("README.md")).to.include(`with the source of ${compared}`);
   });
 
   it("names the oldest Kubernetes that each chart accepts", () => {
