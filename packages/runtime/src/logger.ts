@@ -1,4 +1,5 @@
 import { pino, type DestinationStream, type Logger as PinoLogger } from "pino";
+import { LogOutput } from "./log-output.js";
 
 /** Structured log: a constant sentence, and fields. */
 export type Logger = Pick<PinoLogger, "debug" | "info" | "warn" | "error"> & {
@@ -15,9 +16,9 @@ export interface LoggerOptions {
 
 /** Logs go to stderr, as flagd's do; stdout is for output that a command was asked for. */
 export function createLogger(options: LoggerOptions, destination?: DestinationStream): Logger {
-  const given = destination ?? pino.destination({ dest: 2, sync: true });
+  const given = destination ?? new LogOutput((lines) => logger.warn({ lines }, lostLines));
   const out = { write: (line: string) => given.write(line.replace(acted, escaped)) };
-  return pino(
+  const logger: Logger = pino(
     {
       level: options.debug ? "debug" : "info",
       base: options.fields ?? null,
@@ -28,7 +29,10 @@ export function createLogger(options: LoggerOptions, destination?: DestinationSt
     },
     options.format === "json" ? out : new ConsoleLines(out),
   );
+  return logger;
 }
+
+const lostLines = "lines of the log were lost: nothing read them, or they could not be stored";
 
 /** Characters that JSON leaves as they are within strings, and that terminals act on, that end lines, or that show what follows in another order. */
 const acted = /[\u007f-\u009f\u2028\u2029\p{Bidi_Control}]/gu;

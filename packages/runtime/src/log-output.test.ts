@@ -1,0 +1,74 @@
+import { expect } from "chai";
+import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { once } from "node:events";
+
+/** Logs far more than a pipe holds, says so on stdout, and logs one line more when it is told. */
+const script = `
+  import { createLogger } from ${JSON.stringify(new URL("logger.ts", import.meta.url).href)};
+  const logger = createLogger({ format: "json", debug: false });
+  for (let i = 0; i < 100; i++) logger.info({ i, text: "x".repeat(20_000) }, "unread");
+  process.stdout.write("still here\\n");
+  process.stdin.once("data", () => {
+    logger.info("last");
+    process.exitCode = 7;
+    process.stdin.destroy();
+  });
+`;
+
+describe("LogOutput", () => {
+  let child: ChildProcess | undefined;
+  afterEach(() => child?.kill("SIGKILL"));
+
+  /** The child once it has logged all. */
+  const started = async (stderr: "pipe" | number): Promise<ChildProcess> => {
+    const stdio: StdioOptions = ["pipe", "pipe", stderr];
+    const source = ["--conditions=@bunting/source", "--import=tsx", "--input-type=module"];
+    child = spawn(process.execPath, [...source, "--eval", script], { stdio });
+    const [said] = (await once(child.stdout ?? expect.fail(), "data")) as [Buffer];
+    expect(said.toString()).to.equal("still here\n");
+    return child;
+  };
+
+  it("holds no process whose log nobody reads, and tells how many lines were lost once they are read again", async () => {
+    const running = await started("pipe");
+    const closed = once(running, "close");
+    const read: Buffer[] = [];
+    // There is room for the last line once some is read.
+    await new Promise<void>((resolve) => {
+      running.stderr?.on("data", (chunk: Buffer) => {
+        read.push(chunk);
+        if (read.length === 2) resolve();
+      });
+    });
+    running.stdin?.write("go on\n");
+    await closed;
+    const lines = Buffer.concat(read).toString().trimEnd().split("\n");
+    const logged = lines.map((line) => JSON.parse(line) as { msg: string; lines?: number });
+    const unread = logged.filter(({ msg }) => msg === "unread");
+    const told = logged.find(({ lines: lost }) => lost !== undefined);
+    expect(unread).to.have.length.within(1, 99);
+    expect(told?.lines).to.equal(100 - unread.length);
+    expect(logged.map(({ msg }) => msg)).to.include("last");
+  });
+
+  it("ends no process whose log can't be stored", async () => {
+    const full = openSync("/dev/full", "w");
+    try {
+      const running = await started(full);
+      const exit = once(running, "exit");
+      running.stdin?.write("go on\n");
+      expect(await exit).to.deep.equal([7, null]);
+    } finally {
+      closeSync(full);
+    }
+  });
+
+  it("ends no process whose log's reader has gone", async () => {
+    const running = await started("pipe");
+    running.stderr?.destroy();
+    const exit = once(running, "exit");
+    running.stdin?.write("go on\n");
+    expect(await exit).to.deep.equal([7, null]);
+  });
+});
