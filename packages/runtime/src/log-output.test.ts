@@ -1,11 +1,16 @@
+import { TempDirectory } from "@bunting/test/support/temp-directory.js";
 import { expect } from "chai";
+import { buildSync } from "esbuild";
 import { spawn, type ChildProcess, type StdioOptions } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { once } from "node:events";
 
-/** Logs far more than a pipe holds, says so on stdout, and logs one line more when it is told. */
+/**
+ * Logs far more than a pipe holds, says so on stdout, and logs one line more when it is told. It runs without tsx, whose esbuild would have the same
+ * stderr: node makes that block again for both.
+ */
 const script = `
-  import { createLogger } from ${JSON.stringify(new URL("logger.ts", import.meta.url).href)};
+  import { createLogger } from "./logger.js";
   const logger = createLogger({ format: "json", debug: false });
   for (let i = 0; i < 100; i++) logger.info({ i, text: "x".repeat(20_000) }, "unread");
   process.stdout.write("still here\\n");
@@ -17,14 +22,24 @@ const script = `
 `;
 
 describe("LogOutput", () => {
+  let directory: TempDirectory;
   let child: ChildProcess | undefined;
+  before(() => {
+    directory = new TempDirectory();
+    buildSync({
+      stdin: { contents: script, resolveDir: import.meta.dirname },
+      bundle: true,
+      platform: "node",
+      outfile: directory.file("logs.cjs"),
+    });
+  });
+  after(() => directory.remove());
   afterEach(() => child?.kill("SIGKILL"));
 
   /** The child once it has logged all. */
   const started = async (stderr: "pipe" | number): Promise<ChildProcess> => {
     const stdio: StdioOptions = ["pipe", "pipe", stderr];
-    const source = ["--conditions=@bunting/source", "--import=tsx", "--input-type=module"];
-    child = spawn(process.execPath, [...source, "--eval", script], { stdio });
+    child = spawn(process.execPath, [directory.file("logs.cjs")], { stdio });
     const [said] = (await once(child.stdout ?? expect.fail(), "data")) as [Buffer];
     expect(said.toString()).to.equal("still here\n");
     return child;

@@ -1,7 +1,7 @@
 import { fstatSync, writeSync } from "node:fs";
 
 /** The most that waits for the reader of a pipe: beyond it, lines are lost. */
-const maxUnreadBytes = 64 * 1_024;
+const maxUnreadBytes = 256 * 1_024;
 const stderr = 2;
 
 /**
