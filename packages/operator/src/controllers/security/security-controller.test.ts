@@ -77,9 +77,18 @@ class ScriptedCluster {
   }
 }
 
+/** A clock whose time of day somebody sets. */
+class SetClock extends ManualClock {
+  stepMs = 0;
+
+  override now(): number {
+    return super.now() + this.stepMs;
+  }
+}
+
 describe("SecurityController", () => {
   let cluster: ScriptedCluster;
-  let clock: ManualClock;
+  let clock: SetClock;
   let abort: AbortController;
   let running: Promise<void>;
   let controller: SecurityController;
@@ -89,7 +98,7 @@ describe("SecurityController", () => {
 
   beforeEach(() => {
     cluster = new ScriptedCluster();
-    clock = new ManualClock();
+    clock = new SetClock();
     events = [];
     lacking = [];
     except = new Set();
@@ -189,6 +198,23 @@ describe("SecurityController", () => {
     await until("closing", () => security()?.state !== "mixed");
     expect(clock.now() - fromMs).to.be.at.least(minute);
   });
+
+  for (const [how, stepMs] of [
+    ["back", -60 * minute],
+    ["forward", 60 * minute],
+  ] as const)
+    it(`waits the minute, and no longer, though the clock is set ${how} an hour meanwhile`, async () => {
+      cluster.injections = [injectionOf(secured), injectionOf(plain)];
+      start("on");
+      await until("mixed");
+      cluster.injections = [injectionOf(secured)];
+      const { pages } = cluster;
+      await until("another look at Injections", () => cluster.pages >= pages + 1);
+      clock.stepMs = stepMs;
+      const fromMs = clock.monotonicMs();
+      await until("closing", () => security()?.state !== "mixed");
+      expect(clock.monotonicMs() - fromMs).to.be.within(minute - 4_000, 3 * minute);
+    });
 
   it("waits for the authority in each namespace, and says where it is not", async () => {
     lacking = ["shop"];

@@ -190,9 +190,9 @@ export class SecurityController implements Runnable {
       const injections = await lookAtInjections(looked, signal);
       const former = state === "mixed" ? injections.plain : injections.secured;
       if (former.count > 0) return undefined;
-      this.#injected = { state, sinceMs: clock.now() };
+      this.#injected = { state, sinceMs: clock.monotonicMs() };
     }
-    if (clock.now() < this.#injected.sinceMs + podSettleMs) return undefined;
+    if (clock.monotonicMs() < this.#injected.sinceMs + podSettleMs) return undefined;
     const beganMs = clock.monotonicMs();
     const pods = await lookAtPods(looked, signal);
     this.#podsMs = Math.max(lookAtPodsMs, (clock.monotonicMs() - beganMs) * looksShare);

@@ -81,8 +81,7 @@ export function nextSecurityState(
   target: SecurityTarget,
   { nowMs, otherProxies, hasAuthority, plainPods, securedPods }: SecurityView,
 ): SecurityState {
-  // Who looks at another clock waits once more.
-  const isSettled = nowMs >= sinceMs + podSettleMs;
+  const isSettled = hasSettled(sinceMs, nowMs);
   const isRolledOut = otherProxies === 0;
   switch (state) {
     case "off":
@@ -109,6 +108,11 @@ export function nextSecurityState(
   }
 }
 
+/** A time that is still to come was told by another clock, or before the clock was set back: Pods are counted a while after their Injections anyway. */
+function hasSettled(sinceMs: number, nowMs: number): boolean {
+  return nowMs < sinceMs || nowMs >= sinceMs + podSettleMs;
+}
+
 /** What the state waits for, as its next step is read from the view. */
 export type SecurityWait = "nothing" | "authority" | "proxies" | "settling" | "plainPods" | "securedPods";
 
@@ -117,7 +121,7 @@ export function securityWait(
   target: SecurityTarget,
   { nowMs, hasAuthority, otherProxies }: SecurityView,
 ): SecurityWait {
-  const isSettled = nowMs >= sinceMs + podSettleMs;
+  const isSettled = hasSettled(sinceMs, nowMs);
   switch (state) {
     case "off":
       return target === "off" ? "nothing" : "authority";
