@@ -6,21 +6,14 @@ const convergenceShares = [0.5, 0.99, 1] as const;
 export type ConvergenceShare = (typeof convergenceShares)[number];
 
 /** Progress of a topic's newest version among its subscribers. */
-export interface ConvergenceState {
-  /** Subscribers at the publication that have the version: acknowledged if the protocol has acks, otherwise written. */
-  readonly arrived: number;
-  /** Subscribers at the publication that do not have it yet. */
-  readonly behind: number;
-  /** Time in ms from the source's notice of the change until each share had it, as far as reached. */
-  readonly afterMs: ReadonlyMap<ConvergenceShare, number>;
-}
+export type ConvergenceState = Pick<Convergence, "arrived" | "behind" | "afterMs">;
 
 /**
  * Measures for each version the time from the source's notice of the change until half, 99 % and all of the subscribers at
  * its publication have it. Subscribers that leave are not counted. A newer version ends the measurement. A document that
  * the source knew before the topic began, as a directory does, counts from the topic's beginning.
  */
-export class Convergence implements ConvergenceState {
+export class Convergence {
   readonly #clock: Clock;
   readonly #metrics: ProxyMetrics;
   readonly #onConverged: (state: ConvergenceState) => void;
@@ -43,14 +36,17 @@ export class Convergence implements ConvergenceState {
     this.#beganMs = clock.monotonicMs();
   }
 
+  /** Subscribers at the publication that have the version: acknowledged if the protocol has acks, otherwise written. */
   get arrived(): number {
     return this.#arrived;
   }
 
+  /** Subscribers at the publication that do not have it yet. */
   get behind(): number {
     return this.#behind;
   }
 
+  /** Time in ms from the source's notice of the change until each share had it, as far as reached. */
   get afterMs(): ReadonlyMap<ConvergenceShare, number> {
     return this.#afterMs;
   }

@@ -6,7 +6,7 @@ import type { SourceVersion } from "../source/flag-source.js";
 import type { Subscriber } from "./subscription.js";
 import type { DeletionPolicy } from "./tombstone.js";
 import type { TopicOptions } from "./topic-options.js";
-import { deletedInGrace, deletionSettled, stale, standing, type TopicState } from "./topic-state.js";
+import { standing, type StandingState, type TopicState } from "./topic-state.js";
 
 /** The topic that a deletion changes. */
 export interface DeletedTopic {
@@ -46,7 +46,7 @@ export class TopicDeletion {
     this.policy = deletionPolicy;
     context.logger.info({ topic: key, deletionGraceMs, deletionPolicy }, "the FeatureFlag was deleted");
     this.#cancelGrace = context.clock.after(deletionGraceMs, () => this.#settle());
-    this.#topic.become(deletedInGrace(newest));
+    this.#topic.become({ kind: "deleted", phase: "grace", snapshot: newest });
   }
 
   /** The source has waited for the grace already. */
@@ -86,8 +86,8 @@ export class TopicDeletion {
       const version = { ...newest?.version, noticedMs: clock.monotonicMs() };
       if (newest?.digest !== bytes.digest) after = this.#topic.nextSnapshot(bytes, version);
     }
-    const settled = deletionSettled(after);
+    const settled: StandingState = { kind: "deleted", phase: "settled", snapshot: after };
     const { state } = this.#topic;
-    this.#topic.become(state.kind === "stale" ? stale(settled, state.reason) : settled);
+    this.#topic.become(state.kind === "stale" ? { ...state, standing: settled } : settled);
   }
 }

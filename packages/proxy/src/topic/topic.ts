@@ -26,17 +26,7 @@ import { TopicDeletion, type DeletedTopic } from "./topic-deletion.js";
 import { TopicLog } from "./topic-log.js";
 import { TopicMemory } from "./topic-memory.js";
 import type { TopicOptions } from "./topic-options.js";
-import {
-  isAbsent,
-  live,
-  missing,
-  stale,
-  staleReason,
-  standing,
-  starting,
-  type StandingState,
-  type TopicState,
-} from "./topic-state.js";
+import { isAbsent, staleReason, standing, type StandingState, type TopicState } from "./topic-state.js";
 import { TopicSubscribers } from "./topic-subscribers.js";
 import type { TopicTrial } from "./topic-trial.js";
 import { startingView, viewOf, type TopicView } from "./topic-view.js";
@@ -60,7 +50,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
   readonly #subscribers: TopicSubscribers;
   readonly #deletion: TopicDeletion;
   readonly #memory: TopicMemory;
-  #state: TopicState = starting();
+  #state: TopicState = { kind: "starting" };
   #view: TopicView = startingView;
   #freshness: FreshnessNotice | undefined;
   #isClosed = false;
@@ -177,7 +167,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
       case "sameDocument":
         if (before.kind !== "live") return;
         this.#limitReaders(report.version);
-        this.become(live(before.snapshot.at(report.version)));
+        this.become({ kind: "live", snapshot: before.snapshot.at(report.version) });
         return;
       case "missing":
       case "deleted":
@@ -190,7 +180,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
           { topic: this.key, error: report.reason },
           "the source is stale; the last state stays",
         );
-        this.become(stale(this.#state, report.reason));
+        this.become({ kind: "stale", standing: before, reason: report.reason });
     }
   }
 
@@ -278,7 +268,8 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     this.#deletion.endGrace();
     // An equal document is not published again, but its object may have a new version.
     const isNew = newest?.digest !== bytes.digest;
-    this.become(live(isNew ? this.nextSnapshot(bytes, version) : newest.at(version, history)));
+    const snapshot = isNew ? this.nextSnapshot(bytes, version) : newest.at(version, history);
+    this.become({ kind: "live", snapshot });
   }
 
   /** Must be called before anyone can take this version: an edit that takes away a reader's right must not show the reader its flags. */
@@ -293,7 +284,7 @@ export class Topic implements SourceSink, SubscribedTopic, DeletedTopic {
     this.#readers = undefined;
     this.#memory.forgetRefused();
     if (kind === "missing" && (before.kind === "starting" || before.kind === "missing"))
-      this.become(missing());
+      this.become({ kind: "missing" });
     else if (applied !== undefined) this.#deletion.bySource(applied);
     else if (before.kind === "deleted") this.become(before);
     else this.#deletion.begin();
