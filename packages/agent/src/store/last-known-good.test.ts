@@ -3,7 +3,6 @@ import { buntingSyncV1 } from "@bunting/protocol";
 import { createLogger, systemClock, type Clock, type Logger } from "@bunting/runtime";
 import { expect } from "chai";
 import { execFileSync, spawn } from "node:child_process";
-import { hash } from "node:crypto";
 import { once } from "node:events";
 import {
   existsSync,
@@ -310,21 +309,6 @@ describe("LastKnownGood", () => {
       bytes: newer,
       version: undefined,
     });
-  });
-
-  it("loads files of agents that did not write versions", async () => {
-    const file = fileOf(proxy).path;
-    const [source, checksum] = [path.basename(file, ".flags"), hash("sha256", newer)];
-    writeFileSync(
-      file,
-      `bunting-last-known-good 1 ${source} ${newer.length} ${checksum}\n${newer.toString()}`,
-    );
-    expect(await loadAll([proxy])).to.deep.equal({ 0: newer.toString() });
-    writeFileSync(
-      file,
-      `bunting-last-known-good 1 ${source} ${newer.length} ${checksum}\n${"x".repeat(newer.length)}`,
-    );
-    expect(await loadAll([proxy])).to.deep.equal({});
   });
 
   it("removes a document, also one that is being written or is still to be written", async () => {

@@ -86,7 +86,7 @@ export class TopicDocument implements ReplicaHolder<NamedDocument> {
     return this.#hashed.hashes;
   }
 
-  /** For a document without a version: received over flagd.sync.v1, or written to disk by an older agent. Equal documents have equal digests. */
+  /** For a document without a version: received over flagd.sync.v1. Equal documents have equal digests. */
   #computeVersion(layout: DocumentIndex): DocumentVersion | undefined {
     const hashes = this.#hashesOf(layout);
     if (hashes === undefined) return undefined;

@@ -31,8 +31,6 @@ export const copyFileSuffix = ".flags";
 /** Copies that could not be used. */
 export const refusedSuffix = ".refused";
 const magic = "bunting-last-known-good 2";
-/** Written by earlier versions of the agent: without a version, and with a checksum of the document alone. As long as `magic`: both are cut off alike. */
-const magicWithoutVersion = "bunting-last-known-good 1";
 /** A longer version is not written: no valid version is that long, and the header must stay short. */
 const maxVersionBytes = 1024;
 const maxHeaderBytes = 2048;
@@ -117,17 +115,14 @@ export class CopyFile<Version extends EncodedVersion> {
   #parse(content: Buffer): DocumentCopy<Version> {
     const end = content.subarray(0, maxHeaderBytes).indexOf("\n");
     const header = end < 0 ? "" : content.toString("latin1", 0, end);
-    const isOld = header.startsWith(`${magicWithoutVersion} `);
-    if (!isOld && !header.startsWith(`${magic} `))
-      throw this.#invalid("it was not written by this version of Bunting");
+    if (!header.startsWith(`${magic} `)) throw this.#invalid("it was not written by this version of Bunting");
     const bytes = content.subarray(end + 1);
     const [source, length, checksum, encodedVersion = ""] = header.slice(magic.length + 1).split(" ");
     if (source !== this.#sourceDigest) throw this.#invalid("it belongs to another source");
     if (length !== String(bytes.length))
       throw this.#invalid(`it has ${bytes.length} of ${length ?? "?"} bytes`);
-    if (checksum !== (isOld ? sha256(bytes) : sha256(encodedVersion, "\n", bytes)))
+    if (checksum !== sha256(encodedVersion, "\n", bytes))
       throw this.#invalid("its content is not what was written");
-    if (isOld) return { bytes, version: undefined };
     this.#checksumOnDisk = checksum;
     return { bytes, version: this.#readVersion(encodedVersion) };
   }
