@@ -37,6 +37,10 @@ class HandedSource implements FlagSource {
     setImmediate(() => this.publish({ sequence: firstSequence, bytes: 1024 }));
   }
 
+  offerAgain(_topic: TopicKey, done: () => void): void {
+    done();
+  }
+
   publish(input: PublishInput): Published {
     const document = sequencedDocument(input);
     const publishedMs = monotonicMs();

@@ -46,6 +46,10 @@ export class FollowingSource implements FlagSource {
     listener();
   }
 
+  offerAgain(_topic: TopicKey, done: () => void): void {
+    done();
+  }
+
   run(): Promise<void> {
     return Promise.resolve();
   }

@@ -42,9 +42,9 @@ export interface FlagSource extends Runnable {
   refresh?(topic: TopicKey, done: () => void, peer?: unknown): () => void;
   /**
    * Reports the newest version of a watched topic again, which its sink has refused for want of memory, and calls `done` when it has, or knows that it will
-   * not; at once if it does not watch the topic; perhaps never, if the watch is aborted before. A source without this method reports it with the next edit only.
+   * not; at once if it does not watch the topic; perhaps never, if the watch is aborted before.
    */
-  offerAgain?(topic: TopicKey, done: () => void): void;
+  offerAgain(topic: TopicKey, done: () => void): void;
   /**
    * The readers that a FeatureFlag's annotation names. Undefined if it is not shared, or does not exist; `unknown` until the
    * source knows. It never causes a read, because peers may ask for any name. A source without this method shares nothing.

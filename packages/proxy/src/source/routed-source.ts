@@ -1,7 +1,6 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { RemoteReport } from "@bunting/remote";
 import type { FlagSource, SourceSink } from "./flag-source.js";
-import { offerAgain } from "./offer-again.js";
 import { filePathOf } from "./selector.js";
 import { WrappingSource } from "./wrapping-source.js";
 
@@ -26,7 +25,7 @@ export class RoutedSource extends WrappingSource {
   }
 
   override offerAgain(topic: TopicKey, done: () => void): void {
-    offerAgain(filePathOf(topic) === undefined ? this.source : this.#files, topic, done);
+    this.#sourceOf(topic).offerAgain(topic, done);
   }
 
   override readersOf(topic: TopicKey): Readers | undefined | "unknown" {
@@ -38,6 +37,10 @@ export class RoutedSource extends WrappingSource {
   }
 
   override watch(topic: TopicKey, sink: SourceSink, signal: AbortSignal, peer?: unknown): void {
-    (filePathOf(topic) === undefined ? this.source : this.#files).watch(topic, sink, signal, peer);
+    this.#sourceOf(topic).watch(topic, sink, signal, peer);
+  }
+
+  #sourceOf(topic: TopicKey): FlagSource {
+    return filePathOf(topic) === undefined ? this.source : this.#files;
   }
 }

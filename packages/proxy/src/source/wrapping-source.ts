@@ -1,6 +1,5 @@
 import type { Readers, TopicKey } from "@bunting/protocol";
 import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "./flag-source.js";
-import { offerAgain } from "./offer-again.js";
 
 /** A source around another one, which does whatever a subclass does not do itself. */
 export abstract class WrappingSource implements FlagSource {
@@ -37,7 +36,7 @@ export abstract class WrappingSource implements FlagSource {
   }
 
   offerAgain(topic: TopicKey, done: () => void): void {
-    offerAgain(this.source, topic, done);
+    this.source.offerAgain(topic, done);
   }
 
   followList(list: SourceListName, listener: (flags: SourceFlags) => void, peer?: ListPeer): () => void {

@@ -5,7 +5,6 @@ import { ProxyError } from "../proxy-error.js";
 import type { ProxyMetrics } from "../proxy-metrics.js";
 import type { FlagSource } from "../source/flag-source.js";
 import { isLocal } from "../source/is-local.js";
-import { offerAgain } from "../source/offer-again.js";
 import { DocumentLedger } from "./document-ledger.js";
 import { FanOut } from "./fan-out.js";
 import { StagedTopic } from "./staged-topic.js";
@@ -143,7 +142,7 @@ export class TopicRegistry implements Runnable {
       context: { ...options.context, log: this.#log },
       lost: options.lost,
       onIdle,
-      onRoom: (done: () => void) => offerAgain(source, key, done),
+      onRoom: (done: () => void) => source.offerAgain(key, done),
     };
     const topic = new Topic({ ...options, ...shared, key, charge });
     const entry: Entry = {

@@ -538,5 +538,6 @@ function withoutRefresh(source: ScriptedSource): FlagSource {
     onSynced: (listener) => source.onSynced(listener),
     run: aborted,
     watch: (...args) => source.watch(...args),
+    offerAgain: (...args) => source.offerAgain(...args),
   };
 }

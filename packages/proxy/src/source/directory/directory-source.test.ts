@@ -159,7 +159,7 @@ describe("DirectorySource", () => {
       expect(new Set(source.logged("error").map(({ msg }) => msg))).to.deep.equal(new Set([crowdedOutText]));
       hasRoom = true;
       let done = 0;
-      source.source.offerAgain?.("default/a", () => done++);
+      source.source.offerAgain("default/a", () => done++);
       expect(sink.lastText).to.equal(textOf(1));
       expect(done).to.equal(1);
     });
@@ -171,7 +171,7 @@ describe("DirectorySource", () => {
       expect(await sink.nextText()).to.equal(textOf(1));
       put("a.json", "{");
       const { message } = await sink.nextStale();
-      source.source.offerAgain?.("default/a", () => undefined);
+      source.source.offerAgain("default/a", () => undefined);
       expect(await sink.nextText()).to.equal(textOf(1));
       expect((await sink.nextStale()).message).to.equal(message);
     });

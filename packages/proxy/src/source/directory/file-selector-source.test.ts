@@ -7,7 +7,6 @@ import { proxyOptionTable } from "../../options.js";
 import { noMetrics } from "../../proxy-metrics.js";
 import { createSource } from "../create-source.js";
 import { ProxyError } from "../../proxy-error.js";
-import { offerAgain } from "../offer-again.js";
 import { flags, manifest, noWatchLeft, RecordingSink, textOf, useDirectory } from "../source.fixture.js";
 import { FileSelectorSource } from "./file-selector-source.js";
 
@@ -80,7 +79,7 @@ describe("FileSelectorSource", () => {
     expect((await sink.nextStale()).message).to.contain("there is no memory");
     hasRoom = true;
     let done = 0;
-    offerAgain(source.source, topic, () => done++);
+    source.source.offerAgain(topic, () => done++);
     expect(sink.lastText).to.equal(textOf(1));
     expect(done).to.equal(1);
   });

@@ -1,6 +1,6 @@
-import { ClusterWatches, type KubeClient, type ReflectorMetrics } from "@bunting/kube";
+import { ClusterWatches, type ConnectedCluster, type KubeClient, type ReflectorMetrics } from "@bunting/kube";
 import { featureFlagType, type Readers, type TopicKey } from "@bunting/protocol";
-import { Backoff, isAborted, sleep, type Runnable, type Context } from "@bunting/runtime";
+import { Backoff, isAborted, sleep, type Context } from "@bunting/runtime";
 import type { FlagSource, ListPeer, SourceFlags, SourceListName, SourceSink } from "../flag-source.js";
 import type { SourceMetrics } from "../source-metrics.js";
 import { Synced } from "../synced.js";
@@ -15,12 +15,8 @@ import type { WatchShared } from "./scope-watch.js";
 import type { WatchCounts } from "./watch-metrics.js";
 import { WatchTopology } from "./watch-topology.js";
 
-/** A cluster: its address for the log, a client, and the connections, which are open while `run` runs. */
-export interface Cluster {
-  readonly server: string;
-  readonly client: KubeClient;
-  readonly connections: Runnable;
-}
+/** A cluster, with what of its client is needed. */
+export type Cluster = Omit<ConnectedCluster, "client"> & { readonly client: KubeClient };
 
 export interface KubernetesSourceOptions {
   /** Prepares the connection to the cluster. Called once, by `run`, which rejects if this rejects. */
