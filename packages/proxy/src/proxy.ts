@@ -25,9 +25,8 @@ import { proxyManagementPort } from "./wiring/management-port.js";
 import * as proxyParts from "./wiring/proxy-parts.js";
 import type { ProxyWiring } from "./wiring/proxy-wiring.js";
 import { accessOf, sourceOf, topicsOf } from "./wiring/sourced-topics.js";
-import { statusOfProxy } from "./wiring/status-of-proxy.js";
+import { statusOfProxy, statusTokens } from "./wiring/status-of-proxy.js";
 import { endpointOf, portEvents, syncLimits } from "./wiring/sync-limits.js";
-import { statusTokens } from "./wiring/status-tokens.js";
 import { syncPort } from "./wiring/sync-port.js";
 import { connectionAgeOf, drainGraceMs, syncServices } from "./wiring/sync-services.js";
 

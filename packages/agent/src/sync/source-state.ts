@@ -1,11 +1,38 @@
-import { causeOf } from "@bunting/sync-client/messages";
+import { causeOf, type StaleCause } from "@bunting/sync-client/messages";
 import { cut, RateLimitedLog, singleLine, type Context } from "@bunting/runtime";
 import type { DeliveryResult, SourceRemote, SourceStatus, DocumentReceiver } from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import { shownUri } from "./shown-uri.js";
-import { ofProxy, withLastFlags, withoutFlags, type SourceCause } from "./source-cause.js";
 import type { SyncProtocol } from "./sync-protocol.js";
+
+/** For a source that has delivered nothing yet. */
+const withoutFlags: Readonly<Record<StaleCause, string>> = {
+  unreachable: "the source is unreachable; retrying",
+  refused: "the source refuses this agent, or its credentials can't be read; retrying",
+  misconfigured: "the source does not have what this agent is configured to ask for; retrying",
+  invalid: "what the source delivers can't be used; retrying",
+};
+
+/** For one whose flags are served. */
+const withLastFlags: Readonly<Record<StaleCause, string>> = {
+  unreachable:
+    "lost the connection to the source; its last flags are still served while the agent reconnects",
+  refused:
+    "the source refuses this agent now, or its credentials can't be read; its last flags are still served while the agent tries again",
+  misconfigured:
+    "the source no longer has what this agent is configured to ask for; its last flags are still served while the agent tries again",
+  invalid:
+    "what the source delivers now can't be used; its last flags are still served while the agent tries again",
+};
+
+/** What a proxy says of its own source. */
+const ofProxy: Readonly<Record<StaleCause, string>> = {
+  unreachable: "the proxy can't reach where the flags come from",
+  refused: "the proxy is refused where the flags come from",
+  misconfigured: "the proxy finds nothing of the kind where the flags should come from",
+  invalid: "the proxy refuses the newest version",
+};
 
 export interface SourceStateOptions {
   readonly context: Context<SyncMetrics>;
@@ -34,7 +61,7 @@ export class SourceState {
   #lastUpdate: number | undefined;
   #protocol: SyncProtocol | undefined;
   #warning: string | undefined;
-  #proxyLost: { readonly cause: SourceCause; readonly text: string } | undefined;
+  #proxyLost: { readonly cause: StaleCause; readonly text: string } | undefined;
   #isEmpty = false;
   #remote: (() => SourceRemote) | undefined;
   #failure: SourceFailure | undefined;
@@ -188,7 +215,7 @@ export class SourceState {
    *
    * @param why may be long: it is cut
    */
-  proxyLost(cause: SourceCause, why: string): void {
+  proxyLost(cause: StaleCause, why: string): void {
     const reason = singleLine(cut(why));
     const text = `${ofProxy[cause]}: ${reason}`;
     this.#options.receiver.contact?.(this.#config.sourceIndex, false);
@@ -239,7 +266,7 @@ export class SourceState {
     return this.#failure?.isOver === false ? this.#failure : undefined;
   }
 
-  #cause(): SourceCause | undefined {
+  #cause(): StaleCause | undefined {
     if (this.#error !== undefined) return causeOf(this.#error.reason);
     return this.#proxyLost?.cause;
   }

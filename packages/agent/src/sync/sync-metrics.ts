@@ -12,17 +12,40 @@ import {
   type Registry,
 } from "@bunting/runtime";
 import type { SyncResponse } from "@bunting/sync-client/messages";
-import { agentRemoteMetrics, type AgentRemoteMetrics } from "./remote-metrics.js";
 import { shownUri } from "./shown-uri.js";
 import type { SourceConfig } from "./source-config.js";
 import { listStates } from "./source-list.js";
 import { syncProtocols } from "./sync-protocol.js";
 
-/** The kinds of messages, of which those for proxies are unknown to agents; `document` is the only one of flagd.sync.v1. */
-export type MessageKind = "document" | Exclude<SyncResponse["kind"], "tier" | "history">;
-
 /** Sources are identified by their place in the list. */
 const source = label<number>("source");
+
+/** Metrics of an agent that reads remotes itself, as the proxy's `bunting_proxy_remote_*`. */
+const agentRemoteMetrics = defineMetrics({
+  remoteState: stateSet(
+    "bunting_agent_remote_state",
+    "1 for the state of the remote of a source of provider remote: starting, synced, stale (no answer for three intervals), never (no answer so far), forbidden, held (it takes all flags away).",
+    ["state", ["starting", "synced", "stale", "never", "forbidden", "held"]],
+    source,
+  ),
+  remoteFlags: gauge(
+    "bunting_agent_remote_flags",
+    "Flags of a source of provider remote that are served, by the side that they are of: local (the file) or remote.",
+    source,
+    label<"local" | "remote">("side", "local", "remote"),
+  ),
+  remoteAnswer: counter(
+    "bunting_agent_remote_answers_total",
+    "What the remote of a source of provider remote answered, by outcome: answered (taken, or nothing new), failed, forbidden, emptied, overdue.",
+    source,
+    label<"answered" | "failed" | "forbidden" | "emptied" | "overdue">("outcome"),
+  ),
+});
+
+export type AgentRemoteMetrics = MetricsOf<typeof agentRemoteMetrics>;
+
+/** The kinds of messages, of which those for proxies are unknown to agents; `document` is the only one of flagd.sync.v1. */
+export type MessageKind = "document" | Exclude<SyncResponse["kind"], "tier" | "history">;
 
 const sourceMetrics = defineMetrics({
   connected: booleanGauge(

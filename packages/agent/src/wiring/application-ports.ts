@@ -4,6 +4,7 @@ import {
   type Callers,
   type PortListener,
   type TlsTermination,
+  type PortListenerOptions,
 } from "@bunting/server";
 import type { Component } from "@bunting/runtime";
 import { admittedCalls } from "../api/grpc/admitted-calls.js";
@@ -13,8 +14,9 @@ import { syncGrpcHeaders } from "../api/sync/sync-headers.js";
 import type { NamedEndpoint } from "../endpoints.js";
 import type { AgentWiring } from "./agent-wiring.js";
 import type { FlagServices } from "./flag-services.js";
-import { ofrepPort } from "./ofrep-port.js";
 import { grpcCalls, type PortLimits } from "./port-limits.js";
+import type { WebApi } from "../api/http/web-api.js";
+import { OfrepAnswers } from "../api/ofrep/ofrep-answers.js";
 
 export interface ApplicationPorts {
   readonly evaluation: PortListener;
@@ -69,4 +71,29 @@ export function applicationPorts(wiring: AgentWiring, ports: ApplicationPortsPar
   });
   const ofrep = ofrepPort(wiring, services, { ...ofrepEndpoint, ...listening }, web);
   return { evaluation, sync: syncPort, ofrep, syncHttp: http?.component };
+}
+
+/** The port of OFREP, which speaks HTTP/1.1 only. */
+function ofrepPort(
+  wiring: AgentWiring,
+  { evaluator, unread, telemetry, selections, context, sse }: FlagServices,
+  listening: PortListenerOptions,
+  web: WebApi,
+): PortListener {
+  const { options, parts } = wiring;
+  const { logger, metrics } = wiring.context;
+  const events = sse && {
+    streams: sse,
+    inactivityDelaySec: options.ofrepSseInactivityDelay,
+    publicUrl: options.ofrepSsePublicUrl,
+  };
+  const answers = new OfrepAnswers({ evaluator, unread, selections, context, metrics, logger, sse: events });
+  const contextHeaders = Object.keys(options.contextFromHeader);
+  // Requests with a token to check, or with a trace to go on, cost more than what this saves.
+  const isPlain = web.callers === undefined && !telemetry.isOn;
+  return new parts.PortListener({
+    ...listening,
+    http: telemetry.ofrep(parts.createOfrepListener({ answers, selections, web, sse: events })),
+    ...(isPlain && { wholeRequests: parts.wholeOfrepRequests({ answers, contextHeaders, web }) }),
+  });
 }

@@ -12,7 +12,6 @@ import type { FailingFlag, FollowedList, SourceMemory, SourceStatus } from "../s
 import type { AgentWiring } from "./agent-wiring.js";
 import { alone, end, run, stop, takeNewer, type Generation, type KeptSource } from "./generation.js";
 import { generationAnswers } from "./generation-answers.js";
-import { recordedWhile } from "./recorded-while.js";
 import { sourcesOf, sourceSignals, type SourceSignals } from "./stored-flags.js";
 
 export interface FlagGenerationsOptions {
@@ -273,4 +272,26 @@ function memoryIn(generation: Generation | undefined, config: SourceConfig): Sou
 
 function isSameSource(one: SourceConfig, other: SourceConfig): boolean {
   return isDeepStrictEqual(copySourceOf(one), copySourceOf(other));
+}
+
+type Metrics = AgentWiring["context"]["metrics"];
+
+/** Metrics whose gauges of sources are recorded only while that is so: gauges go by places, which the sources of another generation have as well. */
+function recordedWhile(metrics: Metrics, isServed: () => boolean): Metrics {
+  const held =
+    <Args extends readonly unknown[]>(record: (...args: Args) => void) =>
+    (...args: Args): void => {
+      if (isServed()) record(...args);
+    };
+  return {
+    ...metrics,
+    connected: held(metrics.connected),
+    empty: held(metrics.empty),
+    stale: held(metrics.stale),
+    documentConfirmed: held(metrics.documentConfirmed),
+    speaks: held(metrics.speaks),
+    documentBytes: held(metrics.documentBytes),
+    flagsServed: held(metrics.flagsServed),
+    flagsRejected: held(metrics.flagsRejected),
+  };
 }

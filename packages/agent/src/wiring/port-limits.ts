@@ -1,8 +1,15 @@
 import type { CallCounts, GrpcServer, Method } from "@bunting/rpc";
-import { defaultPeerMemoryBytes, type PeerMemory, type PortListenerOptions } from "@bunting/server";
-import { endedConnections, refusedRequests } from "../management/report-limits.js";
+import {
+  defaultPeerMemoryBytes,
+  type PeerMemory,
+  type PortListenerOptions,
+  refusals,
+  type DropReason,
+} from "@bunting/server";
 import { countReleased } from "../v8/collect-released.js";
 import type { AgentWiring } from "./agent-wiring.js";
+import { RateLimitedLog, type Context } from "@bunting/runtime";
+import type { ApiMetrics } from "../api/api-metrics.js";
 
 /** What all ports have in common. */
 export interface PortLimits {
@@ -32,8 +39,7 @@ export function portLimits({ options, parts, context }: AgentWiring): PortLimits
         // Clients queue further requests. One that may open more would be ended for a burst of ordinary ones.
         maxStreamsPerConnection: memory.streamsPerConnection,
       },
-      onDropped: endedConnections(context),
-      onRefused: refusedRequests(context),
+      ...limitReports(context),
       onReadingResumed: () => context.metrics.readingHeld(),
       onStreamLimit: () => context.metrics.streamLimitReached(),
     },
@@ -56,4 +62,34 @@ export function grpcCalls(
     counts,
     messages: { maxMessageBytes, ...(malformed && { malformed }) },
   });
+}
+
+const messages: Partial<Record<DropReason, string>> = {
+  memory:
+    "ended or refused a connection: applications hold as much memory as --peer-memory allows, or a few of them hold more than their share of it",
+  headers: "refused a request, because its headers are larger than --max-request-header",
+  unfinished_headers:
+    "ended a connection over HTTP/2, because the headers of a request did not end within 10 s",
+  tls: "ended a connection that has not become one with TLS, or must not (--server-cert-path)",
+};
+
+/** Counts the connections that limits end, and the requests that they refuse, and logs each reason at most once a minute. */
+function limitReports({
+  metrics,
+  logger,
+  clock,
+}: Context<ApiMetrics>): Pick<PortListenerOptions, "onDropped" | "onRefused"> {
+  const log = new RateLimitedLog(logger, clock);
+  return {
+    onDropped: (reason, detail) => {
+      metrics.connectionEnded(reason);
+      // That is ordinary: its client opens another when it has a request.
+      if (reason === "idle") return;
+      log.warn(`ended ${reason}`, { reason, detail }, messages[reason] ?? "ended a connection");
+    },
+    onRefused: (reason) => {
+      metrics.requestRefused(reason);
+      log.warn(`refused ${reason}`, { reason }, `refused a request: ${refusals[reason]}`);
+    },
+  };
 }

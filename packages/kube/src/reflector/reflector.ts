@@ -1,10 +1,9 @@
-import { Backoff, sleep, type Runnable, type Context } from "@bunting/runtime";
+import { Backoff, sleep, type Runnable, type Context, type Logger } from "@bunting/runtime";
 import { KubeError } from "../kube-error.js";
 import type { KubeClient } from "../rest/rest-client.js";
 import type { ResourceScope } from "../rest/resource.js";
 import type { WatchPriority } from "../watch-priority.js";
 import type { Epochs } from "./epochs.js";
-import { guardedHandler } from "./guarded-handler.js";
 import type { AdmittedWatch, WatchRequest, WatchAdmission } from "./watch-admission.js";
 import type { ReflectorHandler, ReflectorMetrics, RelistReason } from "./reflector-handler.js";
 import { WatchAttempt, type WatchPosition } from "./watch-attempt.js";
@@ -230,4 +229,30 @@ interface Outcome {
 function toKubeError(error: unknown): KubeError {
   if (error instanceof KubeError) return error;
   return new KubeError("PROTOCOL", `reading a watch failed: ${String(error)}`, { cause: error });
+}
+
+/** Wraps a handler so that its errors are logged: one object that can't be handled must not stop the watch of all others. */
+function guardedHandler(handler: ReflectorHandler, logger: Logger): ReflectorHandler {
+  const guard = (what: string, act: () => void): void => {
+    try {
+      act();
+    } catch (error) {
+      logger.error({ error }, `handling ${what} failed; the watch continues`);
+    }
+  };
+  return {
+    beginRead: (namespace) => {
+      const read = handler.beginRead(namespace);
+      return {
+        add: (object, resourceVersion) => guard("an object", () => read.add(object, resourceVersion)),
+        remove: (object) => guard("an object", () => read.remove(object)),
+        complete: (resourceVersion, epoch) =>
+          guard("a consistent read", () => read.complete(resourceVersion, epoch)),
+      };
+    },
+    event: (event, epoch) => guard("an event", () => handler.event(event, epoch)),
+    resumed: () => guard("a resumption", () => handler.resumed?.()),
+    interrupted: () => guard("the end of a watch", () => handler.interrupted?.()),
+    failed: (error) => guard("a failure", () => handler.failed?.(error)),
+  };
 }

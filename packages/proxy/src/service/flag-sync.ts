@@ -1,7 +1,6 @@
 import type { TopicKey } from "@bunting/protocol";
 import type { Call, ResponseStream, RpcStatus, TransportStream } from "@bunting/rpc";
 import { anonymousAccess, type Access, type Admission } from "../access/access.js";
-import { admitToTopic } from "../access/admit-to-topic.js";
 import { acceptsGzip, type GzipFrame } from "../snapshot/gzip-frame.js";
 import type { Snapshot } from "../snapshot/snapshot.js";
 import { SubscriberStream, type SubscriberProtocol } from "../subscriber/subscriber-stream.js";
@@ -134,4 +133,31 @@ export class FlagSync {
     const header = call.header("flagd-selector") ?? "";
     return this.#options.subscribing.parseSelector(header === "" ? request.selector : header);
   }
+}
+
+/**
+ * Admits a call that is about one topic. A promise only where access needs one.
+ *
+ * @throws ProxyError if the caller is refused
+ */
+function admitToTopic(access: Access, call: Call, topic: TopicKey): Admission | Promise<Admission> {
+  const admission = access.admit(call);
+  if (admission instanceof Promise)
+    return admission.then((settled) => authorize(access, call, topic, settled));
+  return authorize(access, call, topic, admission);
+}
+
+function authorize(
+  access: Access,
+  call: Call,
+  topic: TopicKey,
+  admission: Admission,
+): Admission | Promise<Admission> {
+  const refusal = access.authorize(admission, topic, call.stream.session);
+  if (refusal === undefined) return admission;
+  if (!(refusal instanceof Promise)) throw refusal;
+  return refusal.then((settled) => {
+    if (settled !== undefined) throw settled;
+    return admission;
+  });
 }
