@@ -94,12 +94,6 @@ export interface StreamReceiver {
 export interface PeerCertificate {
   /** The URIs among its alternative names, for instance `spiffe://cluster.local/ns/team-a/sa/checkout`; often none. */
   readonly uriSans: readonly string[];
-  /** Its subject, one attribute a line, for instance `CN=checkout`. Empty if it has none. */
-  readonly subject: string;
-  /** The subject of the authority that has issued it. */
-  readonly issuer: string;
-  /** SHA-256 of the certificate: pairs of upper-case hexadecimal digits with colons in between. */
-  readonly fingerprint256: string;
   /** When it expires, in milliseconds since 1970. */
   readonly validToMs: number;
 }

@@ -154,13 +154,8 @@ describe("client certificates", () => {
         await eventually(() => port.sessions.size === 1);
 
         expect(results).to.deep.equal(["done"]);
-        const { uriSans, subject, issuer, fingerprint256, validToMs } = peerOf(port) ?? {};
-        expect({ uriSans, subject, issuer }).to.deep.equal({
-          uriSans: [uri],
-          subject: "CN=checkout",
-          issuer: "CN=root",
-        });
-        expect(fingerprint256).to.match(/^([0-9A-F]{2}:){31}[0-9A-F]{2}$/);
+        const { uriSans, validToMs } = peerOf(port) ?? {};
+        expect(uriSans).to.deep.equal([uri]);
         expect(validToMs).to.be.within(Date.now(), Date.now() + 49 * 3_600_000);
       });
 
@@ -265,7 +260,6 @@ describe("client certificates", () => {
     expect(results).to.deep.equal([...each, ...each]);
     await http2(port, await root.issue({ commonName: "", uris: [uri] }));
     expect(peerOf(port)?.uriSans).to.deep.equal([uri]);
-    expect(peerOf(port)?.subject).to.equal("");
   });
 
   it("charges a connection for certificates that its client need not present, until it closes", async () => {

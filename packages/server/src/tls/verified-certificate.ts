@@ -1,6 +1,6 @@
 import type { X509Certificate } from "node:crypto";
 import type { PeerCertificate } from "@bunting/http2";
-import { subjectOf, validToMs } from "./certificates-in-pem.js";
+import { validToMs } from "./certificates-in-pem.js";
 import type { ClientAuthorities } from "./client-authorities.js";
 
 /** `expired`: the certificate has expired. `untrusted`: its authority is no longer among those that are trusted. */
@@ -9,9 +9,6 @@ export type Distrust = "expired" | "untrusted";
 /** The certificate of a client, which OpenSSL has verified at the handshake. */
 export class VerifiedCertificate implements PeerCertificate {
   readonly uriSans: readonly string[];
-  readonly subject: string;
-  readonly issuer: string;
-  readonly fingerprint256: string;
   readonly validToMs: number;
   readonly #certificate: X509Certificate;
   readonly #authorities: ClientAuthorities;
@@ -20,10 +17,7 @@ export class VerifiedCertificate implements PeerCertificate {
 
   /** @param version of the authorities with which OpenSSL has verified it */
   constructor(certificate: X509Certificate, authorities: ClientAuthorities, version: number) {
-    this.subject = subjectOf(certificate);
-    this.issuer = certificate.issuer;
     this.uriSans = uriSansOf(certificate.subjectAltName);
-    this.fingerprint256 = certificate.fingerprint256;
     this.validToMs = validToMs(certificate);
     this.#certificate = certificate;
     this.#authorities = authorities;
