@@ -199,13 +199,15 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
       stored,
       failing,
       memories,
-      freshness: runnableComponent(
-        stored.freshness,
-        "before the sources, each of which is away until it has answered",
-      ),
-      sources: stored.sources.map((source) =>
-        runnableComponent(source, "flags may arrive before the first request"),
-      ),
+      components: [
+        runnableComponent(
+          stored.freshness,
+          "before the sources, each of which is away until it has answered",
+        ),
+        ...stored.sources.map((source) =>
+          runnableComponent(source, "flags may arrive before the first request"),
+        ),
+      ],
       stale: new Set(),
       sourceList,
       told: undefined,

@@ -10,8 +10,8 @@ import type { StoredFlags } from "./stored-flags.js";
 export interface Generation {
   readonly configs: readonly SourceConfig[];
   readonly stored: StoredFlags;
-  readonly freshness: Component;
-  readonly sources: readonly Component[];
+  /** What runs of it: the freshness of its sources, then these. */
+  readonly components: readonly Component[];
   /** Flags whose evaluations fail while it is served, with the places that its sources have. */
   readonly failing: Signal<FailingFlag>;
   /** Memories of the sources, by their places. */
@@ -60,15 +60,15 @@ function isSameDocument(one: CurrentDocument, other: CurrentDocument | undefined
 }
 
 export async function run(
-  { freshness, sources }: Generation,
+  { components }: Generation,
   fail: (error: unknown) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const component of [freshness, ...sources]) await component.start(fail, signal);
+  for (const component of components) await component.start(fail, signal);
 }
 
-export async function stop({ freshness, sources }: Generation): Promise<void> {
-  await Promise.all([freshness, ...sources].map(async (component) => component.stop()));
+export async function stop({ components }: Generation): Promise<void> {
+  await Promise.all(components.map(async (component) => component.stop()));
 }
 
 export async function end(generation: Generation): Promise<void> {

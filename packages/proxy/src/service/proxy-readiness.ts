@@ -6,9 +6,10 @@ export interface ProxyReadinessOptions {
   readonly clock: Clock;
   /** True while new clients of the sync port are refused. */
   readonly refusesNew?: () => boolean;
-  /** Time after listening for which the proxy waits for its source before it is ready without it, in ms; default 10 s. */
-  readonly syncTimeoutMs?: number;
 }
+
+/** Time after listening for which the proxy waits for its source before it is ready without it. */
+const syncTimeoutMs = 10_000;
 
 /**
  * Whether the proxy may receive traffic: once it listens, and its source has synced, has copies to serve meanwhile, or has had 10 s to do so
@@ -18,28 +19,22 @@ export interface ProxyReadinessOptions {
 export class ProxyReadiness {
   /** `check` may have another result, so that watchers can be notified. */
   readonly changed = new Signal();
-  readonly #source: Pick<FlagSource, "hasSynced" | "hasCopies">;
-  readonly #refusesNew: () => boolean;
-  readonly #clock: Clock;
-  readonly #syncTimeoutMs: number;
+  readonly #options: ProxyReadinessOptions;
   #listeningSinceMs: number | undefined;
   #cancelTimeout: (() => void) | undefined;
   #wasReady = false;
   #isDraining = false;
 
   constructor(options: ProxyReadinessOptions) {
-    this.#source = options.source;
-    this.#refusesNew = options.refusesNew ?? (() => false);
-    this.#clock = options.clock;
-    this.#syncTimeoutMs = options.syncTimeoutMs ?? 10_000;
+    this.#options = options;
     options.source.onSynced(() => this.#settled());
   }
 
   /** To be called when the port of the sync services accepts connections. */
   listening(): void {
-    this.#listeningSinceMs ??= this.#clock.monotonicMs();
-    if (!this.#source.hasSynced)
-      this.#cancelTimeout ??= this.#clock.after(this.#syncTimeoutMs, () => this.#settled());
+    const { source, clock } = this.#options;
+    this.#listeningSinceMs ??= clock.monotonicMs();
+    if (!source.hasSynced) this.#cancelTimeout ??= clock.after(syncTimeoutMs, () => this.#settled());
     this.changed.emit();
   }
 
@@ -58,17 +53,18 @@ export class ProxyReadiness {
   check(): Readiness {
     if (this.#isDraining) return { isReady: false, reason: "draining: the proxy is shutting down" };
     if (this.#listeningSinceMs === undefined) return { isReady: false, reason: "not listening yet" };
-    const waitedMs = this.#clock.monotonicMs() - this.#listeningSinceMs;
-    const { hasSynced } = this.#source;
-    const hasCopies = !hasSynced && this.#source.hasCopies === true;
-    this.#wasReady ||= hasSynced || hasCopies || waitedMs >= this.#syncTimeoutMs;
+    const { source, clock, refusesNew } = this.#options;
+    const waitedMs = clock.monotonicMs() - this.#listeningSinceMs;
+    const { hasSynced } = source;
+    const hasCopies = !hasSynced && source.hasCopies === true;
+    this.#wasReady ||= hasSynced || hasCopies || waitedMs >= syncTimeoutMs;
     if (!this.#wasReady)
       return { isReady: false, reason: "waiting for the source to be read for the first time" };
     const remarks = [
       ...(hasSynced
         ? []
         : [`${hasCopies ? "flags may be stale: " : ""}the source has not been read for the first time yet`]),
-      ...(this.#refusesNew() ? ["new clients are refused: --peer-memory is used up"] : []),
+      ...(refusesNew?.() === true ? ["new clients are refused: --peer-memory is used up"] : []),
     ];
     return { isReady: true, reason: ["ready", ...remarks].join(", but ") };
   }

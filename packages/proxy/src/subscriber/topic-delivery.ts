@@ -45,44 +45,37 @@ export type DeliveryEvent =
   | "return"
   | "close";
 
-/** What an event does. What is undefined stays as it is. */
+/** What an event does. What is absent stays as it is. */
 export interface Transition {
   readonly from: readonly DeliveryState[];
-  readonly to: DeliveryState | undefined;
+  readonly to?: DeliveryState;
   /**
    * The version that the agent has now. `sent`: that of the message, whose digest all agents share. `named`: the one that its answer names.
    * `lost`: none that is known.
    */
-  readonly held: "sent" | "named" | "none" | "lost" | undefined;
-  readonly refused: "sent" | "none" | undefined;
+  readonly held?: "sent" | "named" | "none" | "lost";
+  readonly refused?: "sent" | "none";
   /** Whether the newest version is due once more, or due no more. */
-  readonly cursor: "back" | "skip" | undefined;
+  readonly cursor?: "back" | "skip";
   /** What the agent is counted to refuse. `named`: what its answer names. */
-  readonly rejections: "named" | "none" | undefined;
+  readonly rejections?: "named" | "none";
 }
 
 const open: readonly DeliveryState[] = ["new", "queued", "idle"];
-const stays = {
-  to: undefined,
-  held: undefined,
-  refused: undefined,
-  cursor: undefined,
-  rejections: undefined,
-};
 
 const transitions: Readonly<Record<DeliveryEvent, Transition>> = {
-  open: { ...stays, from: ["closed"], to: "new" },
-  queue: { ...stays, from: ["new"], to: "queued" },
-  start: { ...stays, from: ["new", "queued"], to: "idle" },
-  send: { ...stays, from: ["idle"], to: "unanswered" },
-  ack: { ...stays, from: ["unanswered"], to: "idle", held: "sent", refused: "none", rejections: "named" },
-  nack: { ...stays, from: ["unanswered"], to: "idle", held: "named", refused: "sent", rejections: "named" },
-  mismatch: { ...stays, from: ["unanswered"], to: "idle", held: "none", cursor: "back" },
-  revise: { ...stays, from: ["idle"], rejections: "named" },
-  timeout: { ...stays, from: ["unanswered"], to: "idle", held: "lost", refused: "none", cursor: "back" },
-  clear: { ...stays, from: open, held: "none", refused: "none", cursor: "skip", rejections: "none" },
-  return: { ...stays, from: open, cursor: "back" },
-  close: { ...stays, from: [...open, "unanswered"], to: "closed", held: "none", rejections: "none" },
+  open: { from: ["closed"], to: "new" },
+  queue: { from: ["new"], to: "queued" },
+  start: { from: ["new", "queued"], to: "idle" },
+  send: { from: ["idle"], to: "unanswered" },
+  ack: { from: ["unanswered"], to: "idle", held: "sent", refused: "none", rejections: "named" },
+  nack: { from: ["unanswered"], to: "idle", held: "named", refused: "sent", rejections: "named" },
+  mismatch: { from: ["unanswered"], to: "idle", held: "none", cursor: "back" },
+  revise: { from: ["idle"], rejections: "named" },
+  timeout: { from: ["unanswered"], to: "idle", held: "lost", refused: "none", cursor: "back" },
+  clear: { from: open, held: "none", refused: "none", cursor: "skip", rejections: "none" },
+  return: { from: open, cursor: "back" },
+  close: { from: [...open, "unanswered"], to: "closed", held: "none", rejections: "none" },
 };
 
 /** Undefined if the event means nothing in this state, such as an answer that comes twice. */
