@@ -1,3 +1,6 @@
+import { agentPrometheusMetrics } from "@bunting/agent/internal/management/prometheus-metrics.js";
+import { proxyMetrics } from "@bunting/proxy/internal/proxy-metrics.js";
+import { createRegistry } from "@bunting/runtime";
 import { expect } from "chai";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -54,11 +57,19 @@ const cases: Readonly<Record<string, AlertCase>> = {
     },
   },
   BuntingProxyWatchSilent: {
-    series: { [`bunting_proxy_source_watch_silence_seconds{${proxy}}`]: "0+60x90" },
-    firesAtMinute: 9,
-    quietAtMinute: 7,
-    description: "A watch of p:8016 has been silent for 9m 0s",
-    never: { [`bunting_proxy_source_watch_silence_seconds{${proxy}}`]: "60 120 180 200x80" },
+    // A watch that is silent for 200 s each time, and is opened again.
+    series: {
+      [perReason("bunting_proxy_source_relists_total", "silent")]:
+        `0x3 ${Array.from({ length: 25 }, (_, n) => `${n + 1}x3`).join(" ")}`,
+    },
+    firesAtMinute: 30,
+    quietAtMinute: 15,
+    description: "Watches of p:8016 are opened again after 200 s of silence, and fall silent again",
+    never: {
+      // A network that carried nothing once, and watches that end as they should.
+      [perReason("bunting_proxy_source_relists_total", "silent")]: "0x10 40x80",
+      [perReason("bunting_proxy_source_relists_total", "closed")]: "0+1x90",
+    },
   },
   BuntingProxySourceErrors: {
     series: { [`bunting_proxy_source_errors_total{${proxy}, kind="forbidden"}`]: "0+4x90" },
@@ -328,6 +339,12 @@ describe("the alerts", () => {
     file,
     cases,
     healthy: { [`bunting_proxy_topic_topics{${proxy}, state="live"}`]: "5x90" },
+    atStart: async () => {
+      const [registry, agents] = [createRegistry(false), createRegistry(false)];
+      proxyMetrics(registry);
+      agentPrometheusMetrics(agents);
+      return `${await registry.metrics()}\n${await agents.metrics()}`;
+    },
   });
 
   describe("in the chart", () => {

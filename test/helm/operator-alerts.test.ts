@@ -1,3 +1,5 @@
+import { operatorMetrics } from "@bunting/operator/internal/operator-metrics.js";
+import { createRegistry } from "@bunting/runtime";
 import { expect } from "chai";
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -120,6 +122,11 @@ describe("the alerts on the operator", () => {
     file,
     cases,
     healthy: { [`bunting_operator_leader{${replica.replace("o-1", "o-3")}}`]: "1x90" },
+    atStart: () => {
+      const registry = createRegistry(false);
+      operatorMetrics(registry);
+      return registry.metrics();
+    },
   });
 
   describe("in the operator's chart", () => {

@@ -44,10 +44,12 @@ export interface AlertFile {
   readonly cases: Readonly<Record<string, AlertCase>>;
   /** Samples by which alerts know that something is there at all. */
   readonly healthy: Series;
+  /** The text of all metrics before anything has happened. */
+  readonly atStart: () => Promise<string>;
 }
 
 /** Tests a rule file: its page, and by promtool when each alert fires, and when not. */
-export function testAlerts({ file, cases, healthy }: AlertFile): void {
+export function testAlerts({ file, cases, healthy, atStart }: AlertFile): void {
   const alerts = alertsIn(file);
 
   it(`each have a case here, a paragraph in ${page}, a severity and a summary`, () => {
@@ -71,6 +73,16 @@ export function testAlerts({ file, cases, healthy }: AlertFile): void {
     expect(paragraphs.filter(([, , word]) => word !== undefined).map(([, name]) => name)).to.deep.equal(
       critical,
     );
+  });
+
+  it("see the first increase of a counter: its series is there before, or the alert looks for one that begins", async () => {
+    const text = await atStart();
+    for (const { alert, expr } of alerts.filter((each) => each.expr.includes(" > 0")))
+      for (const [, metric = "", selector = ""] of expr.matchAll(/increase\((\w+)(?:\{([^}]*)\})?\[/g)) {
+        if (expr.includes(` or ${metric}`)) continue;
+        const series = text.split("\n").filter((line) => new RegExp(`^${metric}[{ ]`).test(line));
+        expect(series.join("\n"), alert).to.contain(selector === "" ? metric : selector);
+      }
   });
 
   describe("with promtool", () => {

@@ -321,6 +321,15 @@ describe("Reflector", () => {
       });
     }
 
+    it("after a read that is not answered, which is a failure and no silence", async () => {
+      bench.api.fault({}, faults.answer(408, status(408, "Timeout", "no")));
+      const { handler } = bench.run();
+      await handler.expectNext("read", "failed TIMEOUT");
+      await bench.passWait(0);
+      await handler.expectNext("read", "complete 1");
+      expect(bench.relists).to.deep.equal(["start", "failed"]);
+    });
+
     it("after 200 s of silence, however long it was open before", async () => {
       const { handler, reflector } = await synced();
       for (let minute = 0; minute < 4; minute++) {

@@ -162,7 +162,7 @@ export class Reflector implements Runnable, WatchRequest {
       admitted?.failed(kubeError);
       // A resumption that came too late, or a watch that fell behind, is no failure: everything is read again at once.
       const isStale = from !== undefined || (attempt !== undefined && !this.#wasTooShort(attempt));
-      return this.#failed(kubeError, kubeError.code === "EXPIRED" && isStale);
+      return this.#failed(kubeError, kubeError.code === "EXPIRED" && isStale, attempt);
     } finally {
       admitted?.leave();
     }
@@ -193,14 +193,16 @@ export class Reflector implements Runnable, WatchRequest {
     return { position: isResumed ? position : undefined, reason: "closed", waitMs: 0 };
   }
 
-  #failed(error: KubeError, isOnlyExpired: boolean): Outcome {
+  #failed(error: KubeError, isOnlyExpired: boolean, attempt?: WatchAttempt): Outcome {
     this.#options.context.metrics.error(error, this.#options.scope.type);
     if (isOnlyExpired) return { position: undefined, reason: "expired", waitMs: 0 };
     this.#handler.failed?.(error);
+    // A read that was not answered is no silence of a watch.
+    const isSilence = error.code === "TIMEOUT" && attempt?.openedMs !== undefined;
     const retryAfterMs = Math.min(error.retryAfterMs ?? 0, maxRetryAfterMs);
     return {
       position: undefined,
-      reason: error.code === "EXPIRED" ? "expired" : error.code === "TIMEOUT" ? "silent" : "failed",
+      reason: error.code === "EXPIRED" ? "expired" : isSilence ? "silent" : "failed",
       waitMs: Math.max(this.#backoff.next(), retryAfterMs),
     };
   }

@@ -1,4 +1,5 @@
 import { counter, defineMetrics, histogram, label, type MetricsOf } from "@bunting/runtime";
+import { notInjectedReasons } from "../pod/reasons.js";
 
 /** What a review is about, in metrics. */
 export type AdmissionWebhook = "pod" | "featureflag" | "featureflagsource" | "workload" | "unknown";
@@ -26,7 +27,8 @@ export const admissionMetrics = defineMetrics({
   notInjected: counter(
     "bunting_operator_not_injected_total",
     "Pods that asked for flags and were not given any, by reason; the Pod's annotation bunting.dev/not-injected and its warning have the same word.",
-    label<string>("reason"),
+    // An alert compares with the time before: a series that began with the first Pod would hide it.
+    label<string>("reason", ...Object.keys(notInjectedReasons)),
   ),
   admissionsRefused: counter(
     "bunting_operator_admission_requests_refused_total",

@@ -66,7 +66,15 @@ export const backplaneMetrics = defineMetrics({
   backplaneRecordRefused: counter(
     "bunting_proxy_backplane_refused_records_total",
     "Records in Redis that can't be read, or are not signed with a key in use, by code.",
-    label<string>("code"),
+    // An alert compares with the time before: a series that began with the first record would hide it.
+    label<string>(
+      "code",
+      "record_unverified",
+      "record_malformed",
+      "record_foreign",
+      "record_too_large",
+      "record_no_room",
+    ),
   ),
 });
 export type BackplaneMetrics = MetricsOf<typeof backplaneMetrics>;

@@ -53,7 +53,7 @@ export const watchMetrics = defineMetrics({
   relisted: counter(
     "bunting_proxy_source_relists_total",
     "Consistent reads of what is watched, by reason: start (the first), closed (the API server closed the watch), expired (it no longer has what came after the last event), failed, silent (nothing came for 200 s), asked (an agent holds a newer version).",
-    label<string>("reason"),
+    label<string>("reason", "start", "closed", "expired", "failed", "silent", "asked"),
   ),
   watchEvent: counter(
     "bunting_proxy_source_watch_events_total",
