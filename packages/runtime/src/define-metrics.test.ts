@@ -31,6 +31,7 @@ const defined = defineMetrics({
   validTo: gauge("x_valid_to_timestamp_seconds", "Until."),
   state: stateSet("x_state", "State.", ["state", ["on", "off"]]),
   spoken: stateSet("x_spoken", "Spoken.", ["language", ["a", "b"]], label<number>("source")),
+  sized: gauge("x_sized", "Sized.", label<number>("source")),
   took: histogram("x_took_seconds", "Took.", [0.01, 0.1]),
   shared: histogram("x_shared_seconds", "Shared.", [0.01, 0.1], label<number>("share")),
   report: observed<{ readonly ages: Readonly<Record<string, number>>; readonly size: number }>(
@@ -103,6 +104,29 @@ describe("defineMetrics", () => {
     expect(await lines()).to.include('x_lost{by="a",where="here"} 3');
     metrics.lost("a", "here", 0);
     expect(await lines(), "after it was scraped").not.to.include('x_lost{by="a",where="here"} 3');
+  });
+
+  it("ends the series of gauges whose thing is gone, when they are told so", async () => {
+    const { metrics, lines } = useMetrics();
+    const shown = async (): Promise<readonly string[]> =>
+      (await lines()).filter((line) => /^x_(up|spoken|sized)/.test(line));
+    for (const source of [1, 2]) {
+      metrics.isUp(source, true);
+      metrics.spoken(source, "a");
+      metrics.sized(source, 3);
+    }
+    expect(await shown()).to.have.length(8);
+    metrics.isUp(1, null);
+    metrics.spoken(1, "");
+    metrics.sized(1, null);
+    // Of a place that never had one.
+    metrics.spoken(3, "");
+    expect(await shown()).to.deep.equal([
+      'x_up{source="2"} 1',
+      'x_spoken{source="2",language="a"} 1',
+      'x_spoken{source="2",language="b"} 0',
+      'x_sized{source="2"} 3',
+    ]);
   });
 
   it("begins a series of one label when it is recorded first, and goes on with it", async () => {

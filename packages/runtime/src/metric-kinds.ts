@@ -60,17 +60,13 @@ export function upDownCounter<const L extends Labels>(
   return { create: (registers) => recorder(gaugeValues(name, help, labels, registers), add, adderOfOne) };
 }
 
-/** A gauge that has the value recorded last. */
+/** A gauge that has the value recorded last. Null ends its series: what it was about is gone. */
 export function gauge<const L extends Labels>(
   name: string,
   help: string,
   ...labels: L
-): MetricDefinition<[...ValuesOf<L>, value: number], ReadOf<L>> {
-  const unit = unitOf(name);
-  const set: Recording = (series, value) => {
-    series.value = value / unit;
-  };
-  return { create: (registers) => recorder(gaugeValues(name, help, labels, registers), set) };
+): MetricDefinition<[...ValuesOf<L>, value: number | null], ReadOf<L>> {
+  return { create: (registers) => setGauge(gaugeValues(name, help, labels, registers), unitOf(name), null) };
 }
 
 /** A gauge of how many there are by something that comes and goes, such as namespaces: where there are none, there is no series. */
@@ -79,16 +75,7 @@ export function transientGauge<const L extends Labels>(
   help: string,
   ...labels: L
 ): MetricDefinition<[...ValuesOf<L>, value: number], ReadOf<L>> {
-  const unit = unitOf(name);
-  return {
-    create(registers) {
-      const values = gaugeValues(name, help, labels, registers);
-      return recorder(values, (series, value) => {
-        series.value = value / unit;
-        if (value === 0) values.forget(series);
-      });
-    },
-  };
+  return { create: (registers) => setGauge(gaugeValues(name, help, labels, registers), unitOf(name), 0) };
 }
 
 /** A gauge that is 1 or 0. Null ends its series: what it was about is gone. */
@@ -97,18 +84,10 @@ export function booleanGauge<const L extends Labels>(
   help: string,
   ...labels: L
 ): MetricDefinition<[...ValuesOf<L>, isSo: boolean | null], ReadOf<L>> {
-  return {
-    create(registers) {
-      const values = gaugeValues(name, help, labels, registers);
-      return recorder(values, (series: Series, value: number | boolean | null) => {
-        series.value = value === true ? 1 : 0;
-        if (value === null) values.forget(series);
-      });
-    },
-  };
+  return { create: (registers) => setGauge(gaugeValues(name, help, labels, registers), 1, null) };
 }
 
-/** A gauge that is 1 for the state recorded last, and 0 for all others. */
+/** A gauge that is 1 for the state recorded last, and 0 for all others. "" ends its series: what had a state is gone. */
 export function stateSet<
   const States extends readonly string[],
   const L extends readonly Label<LabelValue>[],
@@ -117,19 +96,21 @@ export function stateSet<
   help: string,
   [stateLabel, states]: readonly [name: string, states: States],
   ...labels: L
-): MetricDefinition<[...ValuesOf<L>, state: States[number]], undefined> {
+): MetricDefinition<[...ValuesOf<L>, state: States[number] | ""], undefined> {
   return {
     create(registers) {
       const values = gaugeValues(name, help, [...labels, { name: stateLabel, values: states }], registers);
-      const set = (first: LabelValue, second: LabelValue, isNow: boolean): void => {
-        values.at(first, second).value = isNow ? 1 : 0;
-      };
-      return recorder(values, (now) => {
+      return recorder(values, (recorded) => {
+        const now = recorded.labels[stateLabel];
         for (const state of states) {
-          const isNow = now.labels[stateLabel] === state;
-          if (labels.length === 0) set(state, "", isNow);
-          else set(Object.values(now.labels)[0] ?? "", state, isNow);
+          const series =
+            labels.length === 0
+              ? values.at(state, "")
+              : values.at(Object.values(recorded.labels)[0] ?? "", state);
+          series.value = now === state ? 1 : 0;
+          if (now === "") values.forget(series);
         }
+        if (now === "") values.forget(recorded);
       });
     },
   };
@@ -240,6 +221,18 @@ function gaugeValues(name: string, help: string, labels: Labels, registers: Regi
     },
   });
   return values;
+}
+
+/** @param end the value that ends a series */
+function setGauge<Args extends readonly unknown[], Read>(
+  values: LabelledValues,
+  unit: number,
+  end: 0 | null,
+): Metric<Args, Read> {
+  return recorder(values, (series: Series, value: number | boolean | null) => {
+    series.value = Number(value) / unit;
+    if (value === end) values.forget(series);
+  });
 }
 
 function add(series: Series, value: number): void {

@@ -99,13 +99,43 @@ describe("FlagGenerations", () => {
     givenUp.abort();
     expect(await given).to.equal(false);
     expect(await series("connected")).to.deep.equal(['0"} 0', '1"} 1']);
-    expect(await series("empty")).to.deep.equal(['0"} 1', '1"} 0', '2"} 0', '3"} 0']);
+    expect(await series("empty")).to.deep.equal(['0"} 1', '1"} 0']);
     await generations.switchTo([a], signal);
     expect(await series("connected")).to.deep.equal(['0"} 0']);
-    expect(await series("last_document_timestamp_seconds")).to.have.length(1);
+    expect(await series("last_document_timestamp_seconds")).to.deep.equal([]);
     await generations.switchTo([{ ...b, sourceIndex: 0 }], signal);
     expect(await series("connected")).to.deep.equal(['0"} 1']);
-    expect(await series("last_document_timestamp_seconds"), "of the first place, too").to.have.length(2);
+    expect(await series("last_document_timestamp_seconds")).to.have.length(1);
+  });
+
+  it("says of no place what a remote had there which has moved to another place of another list", async () => {
+    const argv = ["--uri", "file:a.json", "--uri", "file:b.json"];
+    const createSources: typeof agentParts.createSources = (configs, createOptions) =>
+      configs.map((config) =>
+        played(config, createOptions, () => {
+          if (config.uri.includes("b.json")) {
+            const { remoteState, remoteFlags } = createOptions.context.metrics.remotes();
+            remoteState(config.sourceIndex, "synced");
+            remoteFlags(config.sourceIndex, "remote", 3);
+          }
+          createOptions.receiver.answered(config.sourceIndex);
+        }),
+      );
+    const { generations, configs, registry } = await start(argv, createSources);
+    const [a, b] = [configs[0] ?? expect.fail(), configs[1] ?? expect.fail()];
+    const remote = {
+      ...b,
+      ...{ provider: "remote", path: "", remote: { type: "ofrep-bulk", strategy: "merge" } },
+    } as unknown as SourceConfig;
+    await generations.switchTo([a, remote], signal);
+    await generations.switchTo([{ ...remote, sourceIndex: 0 }], signal);
+    const shown = (await registry.metrics())
+      .split("\n")
+      .filter((line) => /^bunting_agent_remote_(flags|state)\{.*[^0]$/.test(line));
+    expect(shown).to.deep.equal([
+      'bunting_agent_remote_state{source="0",state="synced"} 1',
+      'bunting_agent_remote_flags{source="0",side="remote"} 3',
+    ]);
   });
 
   it("gives what a source remembers to the one in its place of another list, and to no other source", async () => {

@@ -7,6 +7,7 @@ import { copySourceOf } from "../store/copy-source.js";
 import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
 import type { ServedSource } from "../management/agent-readiness.js";
+import type { AgentRemoteMetrics } from "../sync/remote-metrics.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { FailingFlag, FollowedList, SourceMemory, SourceStatus } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-wiring.js";
@@ -242,12 +243,10 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     const { metrics } = this.#options.wiring.context;
     const { store, freshness } = this.#current.stored;
     metrics.sources(this.configs);
-    for (const { sourceIndex } of configs.slice(this.configs.length)) {
-      metrics.connected(sourceIndex, null);
-      metrics.empty(sourceIndex, false);
-      metrics.stale(sourceIndex, false);
-      metrics.documentBytes(sourceIndex, 0);
-      metrics.flagsRejected(sourceIndex, 0);
+    for (const { sourceIndex, provider } of configs) {
+      if (sourceIndex >= this.configs.length) endPlace(metrics, sourceIndex);
+      if (provider === "remote" && this.configs[sourceIndex]?.provider !== "remote")
+        endRemote(metrics.remotes(), sourceIndex);
     }
     metrics.flagsServed(this.flags().length);
     for (const { sourceIndex, state, isEmpty = false, protocol, lastUpdate } of this.status()) {
@@ -257,14 +256,30 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
       metrics.empty(sourceIndex, isEmpty);
       metrics.documentBytes(sourceIndex, current?.layout.bytes.length ?? 0);
       metrics.flagsRejected(sourceIndex, current?.rejectedFlags.length ?? 0);
-      if (protocol !== undefined) metrics.speaks(sourceIndex, protocol);
-      if (lastUpdate !== undefined) metrics.documentConfirmed(sourceIndex, lastUpdate);
+      metrics.speaks(sourceIndex, protocol ?? "");
+      metrics.documentConfirmed(sourceIndex, lastUpdate ?? null);
     }
   }
 
   #notify(change: StoreChange): void {
     if (change.upserted.length + change.removed.length > 0) this.#changed.emit(change);
   }
+}
+
+/** Of a place that no source has any more. */
+function endPlace(metrics: AgentWiring["context"]["metrics"], sourceIndex: number): void {
+  metrics.connected(sourceIndex, null);
+  metrics.empty(sourceIndex, null);
+  metrics.stale(sourceIndex, null);
+  metrics.documentBytes(sourceIndex, null);
+  metrics.flagsRejected(sourceIndex, null);
+  metrics.documentConfirmed(sourceIndex, null);
+  metrics.speaks(sourceIndex, "");
+}
+
+function endRemote({ remoteState, remoteFlags }: AgentRemoteMetrics, sourceIndex: number): void {
+  remoteState(sourceIndex, "");
+  for (const side of ["local", "remote"] as const) remoteFlags(sourceIndex, side, null);
 }
 
 function memoryIn(generation: Generation | undefined, config: SourceConfig): SourceMemory | undefined {
