@@ -1,4 +1,6 @@
+import { createRegistry, processMetrics } from "@bunting/runtime";
 import { expect } from "chai";
+import { agentPrometheusMetrics } from "../management/prometheus-metrics.js";
 import { otelAttribute, otelName } from "./otel-names.js";
 
 describe("otelName", () => {
@@ -11,7 +13,7 @@ describe("otelName", () => {
       "bunting_agent_store_flags",
       "http_server_active_requests",
     ];
-    expect(names.map(otelName)).to.deep.equal([
+    expect(names.map((name) => otelName(name, name.endsWith("_total")))).to.deep.equal([
       { name: "feature_flag.flagd.impression", unit: "{impression}" },
       { name: "http.server.request.duration", unit: "s" },
       { name: "bunting_agent_store_update", unit: "s" },
@@ -19,6 +21,18 @@ describe("otelName", () => {
       { name: "bunting_agent_store_flags", unit: "" },
       { name: "http.server.active_requests", unit: "{request}", isUpDown: true },
     ]);
+  });
+
+  it("gives no two metrics of the agent one name: a collector adds _total to counters alone", async () => {
+    const registry = createRegistry(false);
+    processMetrics(registry);
+    const metrics = agentPrometheusMetrics(registry);
+    metrics.watches();
+    metrics.remotes();
+    const families = await registry.getMetricsAsJSON();
+    const names = families.map(({ name, type }) => otelName(name, String(type) === "counter").name);
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).to.deep.equal([]);
+    expect(names).to.include.members(["nodejs_active_resources", "nodejs_active_resources_total"]);
   });
 });
 

@@ -36,11 +36,11 @@ const units: readonly (readonly [suffix: string, unit: string])[] = [
   ["_bytes", "By"],
 ];
 
-/** A metric of flagd has flagd's name. Ours lose only the suffixes that a collector adds again for Prometheus. */
-export function otelName(prometheusName: string): OtelName {
+/** A metric of flagd has flagd's name. Ours lose only the suffixes that a collector adds again for Prometheus: `_total` to counters alone. */
+export function otelName(prometheusName: string, isCounter: boolean): OtelName {
   const known = named[prometheusName];
   if (known !== undefined) return known;
-  let name = prometheusName.replace(/_total$/, "");
+  let name = isCounter ? prometheusName.replace(/_total$/, "") : prometheusName;
   let unit = "";
   for (const [suffix, itsUnit] of units) {
     if (!name.endsWith(suffix)) continue;

@@ -49,14 +49,14 @@ interface Times {
 }
 
 function metricData(family: PrometheusMetric, times: Times): MetricData {
-  const { name, unit, isUpDown = false } = otelName(family.name);
+  // The types of prom-client declare an enumeration, but the values are these words.
+  const type = String(family.type);
+  const { name, unit, isUpDown = false } = otelName(family.name, type === "counter");
   const base = {
     descriptor: { name, description: family.help, unit, valueType: ValueType.DOUBLE },
     aggregationTemporality: AggregationTemporality.CUMULATIVE,
   };
   const values = family.values as readonly PrometheusValue[];
-  // The types of prom-client declare an enumeration, but the values are these words.
-  const type = String(family.type);
   if (type === "histogram")
     return { ...base, dataPointType: DataPointType.HISTOGRAM, dataPoints: histograms(values, times) };
   const dataPoints = points(values, times);
