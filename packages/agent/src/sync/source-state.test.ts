@@ -193,6 +193,18 @@ describe("SourceState", () => {
     expect(told.at(-1)).to.equal("contact true");
   });
 
+  it("says once why no stream with a newer token begins, however often it is tried, and again after one has", () => {
+    const { state, written } = useState();
+    const warnings = (): number => written.filter((line) => line.includes("does not begin")).length;
+    for (let attempt = 0; attempt < 3; attempt++) state.renewalFailed("UNAUTHENTICATED: no", undefined);
+    expect(warnings()).to.equal(1);
+    state.renewalFailed("UNAUTHENTICATED: expired", undefined);
+    expect(warnings()).to.equal(2);
+    state.renewed();
+    state.renewalFailed("UNAUTHENTICATED: expired", undefined);
+    expect(warnings()).to.equal(3);
+  });
+
   it("tells when a document was confirmed last, be it new or not", () => {
     const { state, times, confirmed } = useState();
     times.now = 5_000;
@@ -226,7 +238,7 @@ describe("SourceState", () => {
 function useState(withContact = false) {
   const written: string[] = [];
   const told: string[] = [];
-  const confirmed: number[] = [];
+  const confirmed: (number | null)[] = [];
   const times = { now: 0, monotonicMs: 0 };
   const state = new SourceState(config, {
     context: {

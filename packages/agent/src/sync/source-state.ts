@@ -65,6 +65,8 @@ export class SourceState {
   #isEmpty = false;
   #remote: (() => SourceRemote) | undefined;
   #failure: SourceFailure | undefined;
+  /** Why no stream with the newest token begins, as it was logged; none if one has. */
+  readonly #unrenewed = new Set<string>();
 
   constructor(config: SourceConfig, options: SourceStateOptions) {
     this.#config = config;
@@ -237,16 +239,25 @@ export class SourceState {
   /** A stream with a newer token has taken over. */
   renewed(): void {
     this.#options.context.metrics.streamRenewed(this.#config.sourceIndex, "taken_over");
+    this.#unrenewed.clear();
     const text = "the token has changed: a stream with the new one has taken over";
     this.#log.info("renewed", this.#fields(), text, linesPerMinute);
   }
 
-  /** @param text of any length: it is cut */
+  /**
+   * It is tried again until it succeeds: the same failure is logged once.
+   *
+   * @param text of any length: it is cut
+   */
   renewalFailed(text: string, advice: string | undefined): void {
     this.#options.context.metrics.streamRenewed(this.#config.sourceIndex, "failed");
+    const error = singleLine(cut(text));
+    if (this.#unrenewed.has(error)) return;
+    this.#unrenewed.clear();
+    this.#unrenewed.add(error);
     this.#log.warn(
       "renewal",
-      { ...this.#fields(), error: singleLine(cut(text)), ...(advice === undefined ? {} : { advice }) },
+      { ...this.#fields(), error, ...(advice === undefined ? {} : { advice }) },
       "the token has changed, but a stream with the new one does not begin; the stream with the one before goes on until it expires",
       linesPerMinute,
     );
