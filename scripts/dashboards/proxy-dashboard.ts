@@ -4,8 +4,6 @@ import { chosen, max, perSecond, quantile, rate, stat, sum } from "./queries.js"
 import { proxyRemoteRow } from "./remote-rows.js";
 import { upstreamRow } from "./upstream-row.js";
 
-const subscribers = `sum(sync_active_streams{${chosen}}) + sum(bunting_proxy_subscriber_subscriptions{${chosen}})`;
-
 export const proxyDashboard: Dashboard = {
   uid: "bunting-proxy",
   title: "Bunting: proxy",
@@ -24,7 +22,11 @@ export const proxyDashboard: Dashboard = {
           "Replicas that are scraped.",
           `count(bunting_proxy_service_peer_memory_bytes{${chosen}})`,
         ),
-        stat("Subscribers", "Streams of flagd.sync.v1 and subscriptions of bunting.sync.v1.", subscribers),
+        stat(
+          "Streams",
+          "Of all clients and both protocols: one for each source of an agent, and for up to 24 topics of another proxy.",
+          `sum(sync_active_streams{${chosen}})`,
+        ),
         stat(
           "Stale topics",
           "FeatureFlags that are served as they were last, because they can't be watched or are invalid.",
@@ -61,12 +63,13 @@ export const proxyDashboard: Dashboard = {
           queries: [sum("bunting_proxy_topic_topics", "state", "{{state}}")],
         },
         {
-          title: "Subscribers",
-          description: "By proxy and protocol. After a restart they come back to all replicas.",
+          title: "Streams and subscriptions",
+          description:
+            "By proxy: streams of both protocols, and the subscriptions of agents and other proxies on theirs. After a restart they come back to all replicas.",
           unit: "short",
           queries: [
-            sum("sync_active_streams", "pod", "{{pod}} flagd.sync.v1"),
-            sum("bunting_proxy_subscriber_subscriptions", "pod", "{{pod}} bunting.sync.v1"),
+            sum("sync_active_streams", "pod", "{{pod}} streams"),
+            sum("bunting_proxy_subscriber_subscriptions", "pod", "{{pod}} subscriptions of bunting.sync.v1"),
           ],
         },
         {

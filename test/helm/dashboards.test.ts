@@ -50,6 +50,13 @@ describe("the Grafana dashboards", () => {
       expect(undeclared(dashboard, metrics)).to.deep.equal([]);
   });
 
+  it("count a client once: sync_active_streams has the streams of both protocols", () => {
+    const exprs = read("proxy.json").panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+    const counting = exprs.filter((expr) => expr.includes("sync_active_streams"));
+    expect(counting).to.not.be.empty;
+    for (const expr of counting) expect(expr).to.not.contain("bunting_proxy_subscriber_subscriptions");
+  });
+
   it("would be refused with other metrics or labels: the check can fail", () => {
     const metrics = declaredMetrics();
     const problems = (expr: string): string[] => {
