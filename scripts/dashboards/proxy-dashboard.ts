@@ -35,7 +35,7 @@ export const proxyDashboard: Dashboard = {
         ),
         stat(
           "Subscribers without flags",
-          "They wait for a FeatureFlag that does not exist, or is not read yet.",
+          "They wait for a FeatureFlag that does not exist, is not read yet, or was invalid already when the proxy started.",
           `sum(bunting_proxy_topic_held_subscribers{${chosen}})`,
           { orange: 1 },
         ),

@@ -143,7 +143,7 @@ const cases: Readonly<Record<string, AlertCase>> = {
     series: { [`bunting_proxy_topic_held_subscribers{${proxy}}`]: "2x90" },
     firesAtMinute: 16,
     quietAtMinute: 14,
-    description: "2 subscribers of p:8016 have got no flags.",
+    description: "2 subscribers of p:8016 have got no flags from it.",
     never: { [`bunting_proxy_topic_held_subscribers{${proxy}}`]: "100x13 0x80" },
   },
   BuntingConvergenceSlow: {

@@ -11,7 +11,7 @@ export const topicMetrics = defineMetrics({
   ),
   heldSubscribers: upDownCounter(
     "bunting_proxy_topic_held_subscribers",
-    "Subscribers that wait because there is nothing to serve them: their FeatureFlag does not exist, or is not read yet.",
+    "Subscribers that wait because there is nothing to serve them: their FeatureFlag does not exist, is not read yet, or is invalid and was so when the proxy started. Agents may have flags from before.",
   ),
   trialSubscribers: upDownCounter(
     "bunting_proxy_topic_trial_subscribers",
