@@ -55,6 +55,9 @@ describe("backplaneMetrics", () => {
       'bunting_proxy_backplane_records_total{kind="confirm"} 7',
       'bunting_proxy_backplane_write_failures_total{code="fenced"} 1',
       'bunting_proxy_backplane_refused_records_total{code="record_unverified"} 1',
+      ...["malformed", "foreign", "too_large", "no_room"].map(
+        (code) => `bunting_proxy_backplane_refused_records_total{code="record_${code}"} 0`,
+      ),
     ]);
   });
 });

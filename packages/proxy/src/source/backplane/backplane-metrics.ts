@@ -29,7 +29,7 @@ export const backplaneMetrics = defineMetrics({
     },
     {
       name: "bunting_proxy_backplane_topics",
-      help: "Topics by what this replica does: follow one that the owner watches, watch one directly although it is not the owner, or watch one for other replicas only.",
+      help: "Topics by what this replica does: followed (the owner watches it; none without Redis), direct (watched here although this replica is not the owner; with Redis, these are followed, too), for_others (watched for other replicas only).",
       label: "role",
       of: (report) => [
         ["followed", report?.followed ?? 0],

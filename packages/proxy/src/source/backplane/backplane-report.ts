@@ -3,9 +3,9 @@ import { cut, singleLine } from "@bunting/runtime";
 import type { BackplaneReport, OwnLease } from "./backplane-metrics.js";
 import type { ReplicatedTopic } from "./replicated-topic.js";
 
-/** Counts of topics by how this replica reads them. */
+/** Counts of topics by how this replica reads them. Without Redis, none is followed. */
 export function countTopics(
-  topics: Iterable<ReplicatedTopic>,
+  topics: Iterable<Pick<ReplicatedTopic, "hasSubscribers" | "isDirect" | "isWatched" | "isRemote">>,
   { usesRedis, isOwner }: { readonly usesRedis: boolean; readonly isOwner: boolean },
 ): Pick<BackplaneReport, "followed" | "direct" | "forOthers"> {
   const counts = { followed: 0, direct: 0, forOthers: 0 };
@@ -14,7 +14,7 @@ export function countTopics(
     if (isRemote) continue;
     if (!hasSubscribers) counts.forOthers += isWatched ? 1 : 0;
     else {
-      counts.followed += isOwner ? 0 : 1;
+      counts.followed += isOwner || !usesRedis ? 0 : 1;
       counts.direct += isDirect || !usesRedis ? 1 : 0;
     }
   }
