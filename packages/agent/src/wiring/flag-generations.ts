@@ -7,7 +7,7 @@ import { copySourceOf } from "../store/copy-source.js";
 import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
 import type { ServedSource } from "../management/agent-readiness.js";
-import type { AgentRemoteMetrics } from "../sync/remote-metrics.js";
+import type { AgentRemoteMetrics } from "../sync/sync-metrics.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { FailingFlag, FollowedList, SourceMemory, SourceStatus } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-wiring.js";
