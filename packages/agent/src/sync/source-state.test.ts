@@ -2,6 +2,7 @@ import { createLogger, systemClock } from "@bunting/runtime";
 import { expect } from "chai";
 import type { SourceConfig } from "./source-config.js";
 import { SourceState } from "./source-state.js";
+import type { SourceMemory } from "./sync-source.js";
 import { noSyncMetrics } from "./sync-metrics.fixture.js";
 
 const config: SourceConfig = {
@@ -203,6 +204,23 @@ describe("SourceState", () => {
     state.renewed();
     state.renewalFailed("UNAUTHENTICATED: expired", undefined);
     expect(warnings()).to.equal(3);
+    // The stream with the token before has ended, and the next one began with the newer token.
+    state.failed("unauthenticated", "expired");
+    state.connected();
+    state.renewalFailed("UNAUTHENTICATED: expired", undefined);
+    expect(warnings()).to.equal(4);
+  });
+
+  it("knows what the source knew in its place of another list: when its flags came, and how", () => {
+    const memory: SourceMemory = {};
+    const before = useState(false, memory);
+    before.times.now = 5_000;
+    before.state.speaks("bunting.sync.v1");
+    before.state.documentReceived();
+    const { state, lines } = useState(false, memory);
+    expect(state.status()).to.include({ lastUpdate: 5_000, protocol: "bunting.sync.v1" });
+    state.failed("unavailable", "no");
+    expect(lines().at(-1)).to.contain("its last flags are still served");
   });
 
   it("tells when a document was confirmed last, be it new or not", () => {
@@ -235,7 +253,7 @@ describe("SourceState", () => {
   });
 });
 
-function useState(withContact = false) {
+function useState(withContact = false, memory: SourceMemory = {}) {
   const written: string[] = [];
   const told: string[] = [];
   const confirmed: (number | null)[] = [];
@@ -255,6 +273,7 @@ function useState(withContact = false) {
     },
     receiver: {
       answered: () => told.push("answered"),
+      memoryOf: () => memory,
       ...(withContact && { contact: (_, isConfirmed) => told.push(`contact ${isConfirmed}`) }),
     },
   });

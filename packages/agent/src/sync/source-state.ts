@@ -1,42 +1,21 @@
 import { causeOf, type StaleCause } from "@bunting/sync-client/messages";
 import { cut, RateLimitedLog, singleLine, type Context } from "@bunting/runtime";
-import type { DeliveryResult, SourceRemote, SourceStatus, DocumentReceiver } from "./sync-source.js";
+import type {
+  DeliveryResult,
+  DocumentReceiver,
+  SourceMemory,
+  SourceRemote,
+  SourceStatus,
+} from "./sync-source.js";
 import type { SourceConfig } from "./source-config.js";
 import type { SyncMetrics } from "./sync-metrics.js";
 import { shownUri } from "./shown-uri.js";
+import { ofProxy, withLastFlags, withoutFlags } from "./outage-texts.js";
 import type { SyncProtocol } from "./sync-protocol.js";
-
-/** For a source that has delivered nothing yet. */
-const withoutFlags: Readonly<Record<StaleCause, string>> = {
-  unreachable: "the source is unreachable; retrying",
-  refused: "the source refuses this agent, or its credentials can't be read; retrying",
-  misconfigured: "the source does not have what this agent is configured to ask for; retrying",
-  invalid: "what the source delivers can't be used; retrying",
-};
-
-/** For one whose flags are served. */
-const withLastFlags: Readonly<Record<StaleCause, string>> = {
-  unreachable:
-    "lost the connection to the source; its last flags are still served while the agent reconnects",
-  refused:
-    "the source refuses this agent now, or its credentials can't be read; its last flags are still served while the agent tries again",
-  misconfigured:
-    "the source no longer has what this agent is configured to ask for; its last flags are still served while the agent tries again",
-  invalid:
-    "what the source delivers now can't be used; its last flags are still served while the agent tries again",
-};
-
-/** What a proxy says of its own source. */
-const ofProxy: Readonly<Record<StaleCause, string>> = {
-  unreachable: "the proxy can't reach where the flags come from",
-  refused: "the proxy is refused where the flags come from",
-  misconfigured: "the proxy finds nothing of the kind where the flags should come from",
-  invalid: "the proxy refuses the newest version",
-};
 
 export interface SourceStateOptions {
   readonly context: Context<SyncMetrics>;
-  readonly receiver: Pick<DocumentReceiver, "answered" | "contact">;
+  readonly receiver: Pick<DocumentReceiver, "answered" | "contact" | "memoryOf">;
 }
 
 /** The last failure, until the source answers: a server that refuses lets one connect each time. */
@@ -58,7 +37,6 @@ export class SourceState {
   readonly #log: RateLimitedLog;
   #state: SourceStatus["state"] = "connecting";
   #since: number;
-  #lastUpdate: number | undefined;
   #protocol: SyncProtocol | undefined;
   #warning: string | undefined;
   #proxyLost: { readonly cause: StaleCause; readonly text: string } | undefined;
@@ -73,6 +51,7 @@ export class SourceState {
     this.#options = options;
     this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
     this.#since = options.context.clock.now();
+    this.#protocol = this.#memory.protocol;
   }
 
   status(): SourceStatus {
@@ -82,7 +61,7 @@ export class SourceState {
       selector: this.#config.selector,
       state: this.#state,
       since: this.#since,
-      lastUpdate: this.#lastUpdate,
+      lastUpdate: this.#memory.lastUpdate,
       error: this.#error?.message,
       advice: this.#error?.advice,
       cause: this.#cause(),
@@ -108,7 +87,7 @@ export class SourceState {
 
   speaks(protocol: SyncProtocol): void {
     if (this.#protocol === protocol) return;
-    this.#protocol = protocol;
+    this.#protocol = this.#memory.protocol = protocol;
     // Another server, or one that does not say it.
     this.#proxyLost = undefined;
     this.#options.context.metrics.speaks(this.#config.sourceIndex, protocol);
@@ -123,7 +102,7 @@ export class SourceState {
   /** A document was taken over, and whether it is the newest is told beside. */
   documentTaken(): void {
     this.#options.context.metrics.documentReceived(this.#config.sourceIndex);
-    this.#lastUpdate = this.#options.context.clock.now();
+    this.#memory.lastUpdate = this.#options.context.clock.now();
   }
 
   /** The source has a remote. */
@@ -194,6 +173,8 @@ export class SourceState {
     const isNewFailure =
       this.#failure?.reason !== reason || (advice !== undefined && advice !== this.#failure.advice);
     metrics.sourceFailed(this.#config.sourceIndex, reason);
+    // The next stream begins with the newest token.
+    this.#unrenewed.clear();
     this.#options.receiver.contact?.(this.#config.sourceIndex, false);
     this.#failure = { reason, message, advice, isOver: false };
     if (reason === "not_found") this.#answeredEmpty();
@@ -206,7 +187,7 @@ export class SourceState {
     const fields = { ...this.#fields(), reason, error: message, ...(advice === undefined ? {} : { advice }) };
     if (!isNewFailure) logger.debug(fields, "the source still fails in the same way");
     else {
-      const words = this.#lastUpdate === undefined ? withoutFlags : withLastFlags;
+      const words = this.#memory.lastUpdate === undefined ? withoutFlags : withLastFlags;
       this.#log.warn("failure", fields, words[cause], linesPerMinute);
     }
   }
@@ -273,6 +254,10 @@ export class SourceState {
     this.#answeredEmpty();
   }
 
+  get #memory(): SourceMemory {
+    return this.#options.receiver.memoryOf(this.#config.sourceIndex);
+  }
+
   get #error(): SourceFailure | undefined {
     return this.#failure?.isOver === false ? this.#failure : undefined;
   }
@@ -287,7 +272,7 @@ export class SourceState {
     this.#failure = undefined;
     this.#confirmed();
     this.#warning = undefined;
-    this.#lastUpdate = this.#options.context.clock.now();
+    this.#memory.lastUpdate = this.#options.context.clock.now();
     if (this.#isEmpty) this.#setEmpty(false);
   }
 

@@ -140,6 +140,10 @@ export interface SourceMemory {
   remote?: FlagDocument | undefined;
   /** Time at which the FeatureFlag was found deleted, in ms of the monotonic clock; for provider kubernetes. */
   deletedAtMs?: number | undefined;
+  /** When its newest document came that was not refused, in ms since the epoch. */
+  lastUpdate?: number | undefined;
+  /** That of its last stream. */
+  protocol?: SyncProtocol | undefined;
 }
 
 export interface SyncSourceOptions {
