@@ -7,10 +7,12 @@ import { agentOptionTable } from "../options.js";
 import { OnDemandSource } from "../sync/on-demand-source.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { SourceState } from "../sync/source-state.js";
-import type { SyncSourceOptions } from "../sync/sync-source.js";
+import type { SourceRemote, SyncSourceOptions } from "../sync/sync-source.js";
 import * as agentParts from "./agent-parts.js";
 import { FlagGenerations } from "./flag-generations.js";
 import { sourceConfigsOf, sourceSignals } from "./stored-flags.js";
+
+const twoFlags = `{"x":${aFlag()},"y":${aFlag()}}`;
 
 describe("FlagGenerations", () => {
   const { signal } = new AbortController();
@@ -112,21 +114,19 @@ describe("FlagGenerations", () => {
     const argv = ["--uri", "file:a.json", "--uri", "file:b.json"];
     const createSources: typeof agentParts.createSources = (configs, createOptions) =>
       configs.map((config) =>
-        played(config, createOptions, () => {
+        played(config, createOptions, (state) => {
+          const { receiver } = createOptions;
+          const { sourceIndex } = config;
           if (config.uri.includes("b.json")) {
-            const { remoteState, remoteFlags } = createOptions.context.metrics.remotes();
-            remoteState(config.sourceIndex, "synced");
-            remoteFlags(config.sourceIndex, "remote", 3);
+            state.follows(() => ({ state: "synced", flags: { local: 0, remote: 3 } }));
+            receiver.deliver({ sourceIndex, bytes: Buffer.from('{"flags":{}}') });
           }
-          createOptions.receiver.answered(config.sourceIndex);
+          receiver.answered(sourceIndex);
         }),
       );
     const { generations, configs, registry } = await start(argv, createSources);
     const [a, b] = [configs[0] ?? expect.fail(), configs[1] ?? expect.fail()];
-    const remote = {
-      ...b,
-      ...{ provider: "remote", path: "", remote: { type: "ofrep-bulk", strategy: "merge" } },
-    } as unknown as SourceConfig;
+    const remote = remoteAt(b);
     await generations.switchTo([a, remote], signal);
     await generations.switchTo([{ ...remote, sourceIndex: 0 }], signal);
     const shown = (await registry.metrics())
@@ -135,6 +135,95 @@ describe("FlagGenerations", () => {
     expect(shown).to.deep.equal([
       'bunting_agent_remote_state{source="0",state="synced"} 1',
       'bunting_agent_remote_flags{source="0",side="remote"} 3',
+    ]);
+  });
+
+  it("says of a remote in its place of another list what that one is like, once it is served, and what the one before was until then", async () => {
+    const remotes: Record<string, SourceRemote> = {
+      "b.json": { state: "synced", flags: { local: 1, remote: 3 } },
+      "c.json": { state: "never" },
+    };
+    const createSources: typeof agentParts.createSources = (configs, createOptions) =>
+      configs.map((config) =>
+        played(config, createOptions, (state) => {
+          const { receiver, context } = createOptions;
+          const { sourceIndex } = config;
+          const { remoteState, remoteFlags } = context.metrics.remotes();
+          const remote = remotes[config.uri];
+          if (remote !== undefined) {
+            state.follows(() => remote);
+            remoteState(sourceIndex, remote.state ?? "");
+            receiver.deliver({ sourceIndex, bytes: Buffer.from(`{"flags":${twoFlags}}`) });
+            remoteFlags(sourceIndex, "remote", remote.flags?.remote ?? 0);
+          }
+          if (!config.uri.includes("slow")) receiver.answered(sourceIndex);
+        }),
+      );
+    const { generations, configs, registry } = await start(
+      ["--uri", "file:a.json", "--uri", "file:b.json"],
+      createSources,
+    );
+    const [a, b] = [configs[0] ?? expect.fail(), remoteAt(configs[1] ?? expect.fail())];
+    const shown = async (): Promise<readonly string[]> =>
+      (await registry.metrics())
+        .split("\n")
+        .filter((line) => /^bunting_agent_remote_(flags.*|state.* 1)$/.test(line))
+        .map((line) => line.replace("bunting_agent_remote_", ""))
+        .sort();
+    await generations.switchTo([a, b], signal);
+    const ofB = [
+      'flags{source="1",side="local"} 1',
+      'flags{source="1",side="remote"} 3',
+      'state{source="1",state="synced"} 1',
+    ];
+    expect(await shown()).to.deep.equal(ofB);
+    const c = { ...b, uri: "c.json" };
+    const givenUp = new AbortController();
+    const given = generations.switchTo(
+      [a, c, { ...a, uri: "file:slow.json", sourceIndex: 2 }],
+      givenUp.signal,
+    );
+    await new Promise(setImmediate);
+    expect(await shown(), "while the list is waited for").to.deep.equal(ofB);
+    givenUp.abort();
+    await given;
+    expect(await shown(), "when it is given up").to.deep.equal(ofB);
+    await generations.switchTo([a, c], signal);
+    expect(await shown()).to.deep.equal([
+      'flags{source="1",side="local"} 2',
+      'flags{source="1",side="remote"} 0',
+      'state{source="1",state="never"} 1',
+    ]);
+  });
+
+  it("keeps the time of the last document of a source that stays and is away: that is when it counts", async () => {
+    const argv = ["--uri", "file:a.json", "--uri", "file:b.json"];
+    let isAway = false;
+    const createSources: typeof agentParts.createSources = (configs, createOptions) =>
+      configs.map((config) =>
+        played(config, createOptions, (state) => {
+          if (isAway && config.uri.includes("a.json")) state.failed("unavailable", "away");
+          else state.documentReceived();
+          createOptions.receiver.answered(config.sourceIndex);
+        }),
+      );
+    const { generations, configs, clock, registry } = await start(argv, createSources);
+    const [a, b] = [configs[0] ?? expect.fail(), configs[1] ?? expect.fail()];
+    const before = clock.now() / 1_000;
+    clock.advance(60_000);
+    isAway = true;
+    for (const list of [
+      [
+        { ...b, sourceIndex: 0 },
+        { ...a, sourceIndex: 1 },
+      ],
+      [a, b],
+    ])
+      await generations.switchTo(list, signal);
+    const times = [...(await registry.metrics()).matchAll(/^bunting_agent_sync_last_document.*{(.*)$/gm)];
+    expect(times.map(([, rest]) => rest)).to.deep.equal([
+      `source="0"} ${before}`,
+      `source="1"} ${before + 60}`,
     ]);
   });
 
@@ -162,3 +251,12 @@ describe("FlagGenerations", () => {
     ]);
   });
 });
+
+function remoteAt(config: SourceConfig): SourceConfig {
+  const remote = { type: "ofrep-bulk", strategy: "merge" };
+  return { ...config, provider: "remote", path: "", remote } as unknown as SourceConfig;
+}
+
+function aFlag(): string {
+  return '{"state":"ENABLED","variants":{"on":true},"defaultVariant":"on"}';
+}

@@ -7,12 +7,12 @@ import { copySourceOf } from "../store/copy-source.js";
 import { changeBetween } from "../store/change-between.js";
 import type { FlagStore, StoreChange } from "../store/flag-store.js";
 import type { ServedSource } from "../management/agent-readiness.js";
-import type { AgentRemoteMetrics } from "../sync/sync-metrics.js";
 import type { SourceConfig } from "../sync/source-config.js";
 import type { FailingFlag, FollowedList, SourceMemory, SourceStatus } from "../sync/sync-source.js";
 import type { AgentWiring } from "./agent-wiring.js";
 import { alone, end, run, stop, takeNewer, type Generation, type KeptSource } from "./generation.js";
 import { generationAnswers } from "./generation-answers.js";
+import { recordedWhile, reportPlaces } from "./place-metrics.js";
 import { sourcesOf, sourceSignals, type SourceSignals } from "./stored-flags.js";
 
 export interface FlagGenerationsOptions {
@@ -238,48 +238,16 @@ export class FlagGenerations implements CurrentFlags, Pick<FlagStore, "onChange"
     return { unread, kept };
   }
 
-  /** What metrics say of sources goes by their places, which those of a generation that is not served any more, or will not be, had as well. */
+  /** After this generation is not served any more, or will not be. */
   #report({ configs }: Generation): void {
     const { metrics } = this.#options.wiring.context;
-    const { store, freshness } = this.#current.stored;
-    metrics.sources(this.configs);
-    for (const { sourceIndex, provider } of configs) {
-      if (sourceIndex >= this.configs.length) endPlace(metrics, sourceIndex);
-      if (provider === "remote" && this.configs[sourceIndex]?.provider !== "remote")
-        endRemote(metrics.remotes(), sourceIndex);
-    }
-    metrics.flagsServed(this.flags().length);
-    for (const { sourceIndex, state, isEmpty = false, protocol, lastUpdate } of this.status()) {
-      const current = store.currentDocument(sourceIndex);
-      metrics.stale(sourceIndex, freshness.isStale(sourceIndex));
-      metrics.connected(sourceIndex, state === "connected");
-      metrics.empty(sourceIndex, isEmpty);
-      metrics.documentBytes(sourceIndex, current?.layout.bytes.length ?? 0);
-      metrics.flagsRejected(sourceIndex, current?.rejectedFlags.length ?? 0);
-      metrics.speaks(sourceIndex, protocol ?? "");
-      metrics.documentConfirmed(sourceIndex, lastUpdate ?? null);
-    }
+    const { configs: served, stored } = this.#current;
+    reportPlaces(metrics, { served, before: configs, stored });
   }
 
   #notify(change: StoreChange): void {
     if (change.upserted.length + change.removed.length > 0) this.#changed.emit(change);
   }
-}
-
-/** Of a place that no source has any more. */
-function endPlace(metrics: AgentWiring["context"]["metrics"], sourceIndex: number): void {
-  metrics.connected(sourceIndex, null);
-  metrics.empty(sourceIndex, null);
-  metrics.stale(sourceIndex, null);
-  metrics.documentBytes(sourceIndex, null);
-  metrics.flagsRejected(sourceIndex, null);
-  metrics.documentConfirmed(sourceIndex, null);
-  metrics.speaks(sourceIndex, "");
-}
-
-function endRemote({ remoteState, remoteFlags }: AgentRemoteMetrics, sourceIndex: number): void {
-  remoteState(sourceIndex, "");
-  for (const side of ["local", "remote"] as const) remoteFlags(sourceIndex, side, null);
 }
 
 function memoryIn(generation: Generation | undefined, config: SourceConfig): SourceMemory | undefined {
@@ -289,26 +257,4 @@ function memoryIn(generation: Generation | undefined, config: SourceConfig): Sou
 
 function isSameSource(one: SourceConfig, other: SourceConfig): boolean {
   return isDeepStrictEqual(copySourceOf(one), copySourceOf(other));
-}
-
-type Metrics = AgentWiring["context"]["metrics"];
-
-/** Metrics whose gauges of sources are recorded only while that is so: gauges go by places, which the sources of another generation have as well. */
-function recordedWhile(metrics: Metrics, isServed: () => boolean): Metrics {
-  const held =
-    <Args extends readonly unknown[]>(record: (...args: Args) => void) =>
-    (...args: Args): void => {
-      if (isServed()) record(...args);
-    };
-  return {
-    ...metrics,
-    connected: held(metrics.connected),
-    empty: held(metrics.empty),
-    stale: held(metrics.stale),
-    documentConfirmed: held(metrics.documentConfirmed),
-    speaks: held(metrics.speaks),
-    documentBytes: held(metrics.documentBytes),
-    flagsServed: held(metrics.flagsServed),
-    flagsRejected: held(metrics.flagsRejected),
-  };
 }
