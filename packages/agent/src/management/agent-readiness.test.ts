@@ -142,6 +142,14 @@ describe("AgentReadiness", () => {
     expect(reason).to.match(/: unreachable: connection refused; check the address$/);
   });
 
+  it("says both of a source that is lost: why, and that its newest document before was refused", () => {
+    const { readiness } = readinessOf(
+      status({ state: "disconnected", error: "503", warning: "its newest document is refused: {" }),
+    );
+    const { reason } = readiness.check();
+    expect(reason).to.match(/: unreachable: 503; its newest document is refused: \{$/);
+  });
+
   it("says that flags may be stale because the proxy that is connected can't follow them, and why", () => {
     const proxyLost = "the proxy is refused where the flags come from: 403";
     const { readiness, answered } = readinessOf(status({ cause: "refused", proxyLost }));

@@ -102,8 +102,8 @@ function describe({ status: source, isStale, name, rejected }: ServedSource, now
     source.error === undefined
       ? source.proxyLost
       : `${source.cause ?? "unreachable"}: ${source.error.replace(/\.$/, "")}${advice}`;
-  const reason = problem ?? source.warning;
-  return `source ${source.sourceIndex} ${shownUri(source.uri)}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${version}${isStale ? ", answered as STALE" : ""}${reason === undefined ? "" : `: ${reason}`}${rejectionsText(rejected)}`;
+  const reason = [problem, source.warning].filter((each) => each !== undefined).join("; ");
+  return `source ${source.sourceIndex} ${shownUri(source.uri)}${selector}: ${source.state} for ${seconds(source.since)}${protocol}, ${age}${version}${isStale ? ", answered as STALE" : ""}${reason === "" ? "" : `: ${reason}`}${rejectionsText(rejected)}`;
 }
 
 /** The reason of the first one is enough to look for: the log has them all, and so has `bunting lint`. */

@@ -126,10 +126,24 @@ export class SourceState {
    * @param why may be long: it is cut
    */
   refused(why: string, { isLogged }: { readonly isLogged: boolean }): void {
-    const { context, receiver } = this.#options;
-    const { sourceIndex } = this.#config;
     this.connected();
     this.#failure = undefined;
+    this.#refused(why, isLogged);
+  }
+
+  /**
+   * A source of two parts is lost, and the newest document of one of them can't be served. It has answered all the same.
+   *
+   * @param why may be long: it is cut; undefined if that is over
+   */
+  refusedBeside(why: string | undefined): void {
+    if (why === undefined) this.#warning = undefined;
+    else this.#refused(why, false);
+  }
+
+  #refused(why: string, isLogged: boolean): void {
+    const { context, receiver } = this.#options;
+    const { sourceIndex } = this.#config;
     context.metrics.sourceFailed(sourceIndex, "refused");
     receiver.contact?.(sourceIndex, false);
     if (this.#isEmpty) this.#setEmpty(false);

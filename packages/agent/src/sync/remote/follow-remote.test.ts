@@ -161,6 +161,37 @@ describe("A source of provider remote", () => {
     await eventually(() => source.status().state === "connected", "it is back");
   });
 
+  it("is lost to a remote that fails although its file is refused as well, and says both", async () => {
+    const { source, has } = run();
+    await has(both);
+    directory.replace("base.json", "{");
+    await eventually(() => source.status().warning !== undefined, "the file is refused");
+    expect(source.status()).to.include({ state: "connected", error: undefined });
+    answer = (_request, response) => void response.writeHead(503).end();
+    await eventually(() => source.status().state === "disconnected", "the remote is lost");
+    expect(source.status().error).to.contain("answered 503");
+    expect(source.status().warning).to.contain("base.json");
+    directory.replace("base.json", textOf({ ours: "edited" }));
+    await has({ ...both, ours: "edited" });
+    await eventually(() => source.status().warning === undefined, "the file is not refused any more");
+    expect(source.status()).to.include({ state: "disconnected" });
+    directory.replace("base.json", "{");
+    await eventually(() => source.status().warning !== undefined, "the file is refused again");
+    answer = document({ shared: "back" });
+    await eventually(() => source.status().state === "connected", "the remote is back");
+    expect(source.status().warning).to.contain("base.json");
+    expect(source.status().error).to.equal(undefined);
+  });
+
+  it("has answered with a file that is refused, although its remote fails", async () => {
+    directory.replace("base.json", "{");
+    answer = (_request, response) => void response.writeHead(503).end();
+    const { source, probe } = run();
+    await eventually(() => probe.answersWithout.includes(1), "it has answered");
+    await probe.failure("server_error");
+    expect(source.status().state).to.not.equal("connected");
+  });
+
   it("delivers the file's own although the remote says nothing at all", async () => {
     answer = () => undefined;
     const { has, source } = run();

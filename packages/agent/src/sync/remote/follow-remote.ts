@@ -48,7 +48,8 @@ interface SideProblems {
  * Invariants:
  * - The file's flags are served without the remote only after a second, or as soon as the remote has failed.
  * - A side that fails, or sends what can't be read, keeps the document that it had: edits of the other side are merged with that.
- * - The source has one problem at a time: the file's, without which there is nothing to merge, else that of the merge, else the remote's.
+ * - The source is lost as long as the file can't be read or the remote can't be asked, and refused as long as a side or the merge can't be used:
+ *   it may be both. Of two of a kind, the file's is told, without which there is nothing to merge, else that of the merge.
  * - The source's document counts as confirmed only while there is no problem, and the newest versions of both sides are merged.
  * - A copy of what the remote said last is read before the remote is asked.
  */
@@ -62,8 +63,8 @@ export class RemoteFollower {
   #fetched: { readonly state: RemoteState; readonly sinceMs: number };
   #problems: SideProblems = {};
   #mergeProblem: Problem | undefined;
-  /** The problem that the source's state was told last; compared by identity, so that each failure is told. */
-  #told: Problem | undefined;
+  /** The problems that the source's state was told last; compared by identity, so that each failure is told. */
+  #told: { readonly failure?: Problem | undefined; readonly refusal?: Problem | undefined } = {};
   /** Remarks in the last line of the log, so that they are not logged twice. */
   #remarks = "";
   #leftOut: string | undefined;
@@ -206,22 +207,28 @@ export class RemoteFollower {
     this.#tell();
   }
 
-  /** Tells the source's state the problem that counts, if that is another one, or that there is none. */
+  /** Tells the source's state the problems that count, if these are others, or that there is none. */
   #tell(): void {
     const { state } = this.#parts;
-    const { merged, refusal, isMerging } = this.#sides;
+    const { merged, refusal: refusedMerge, isMerging } = this.#sides;
     const { base, remote } = this.#problems;
-    if (refusal !== this.#mergeProblem?.message)
-      this.#mergeProblem = refusal === undefined ? undefined : refused(refusal);
-    const problem = base ?? this.#mergeProblem ?? remote;
-    if (problem === undefined) {
+    if (refusedMerge !== this.#mergeProblem?.message)
+      this.#mergeProblem = refusedMerge === undefined ? undefined : refused(refusedMerge);
+    const problems = [base, this.#mergeProblem, remote];
+    const failure = problems.find((problem) => problem?.kind === "failed");
+    const refusal = problems.find((problem) => problem?.kind === "refused");
+    const told = this.#told;
+    this.#told = { failure, refusal };
+    if (failure !== undefined) {
+      if (failure !== told.failure) state.failed(failure.reason, failure.message);
+      if (refusal !== told.refusal) state.refusedBeside(refusal?.message);
+    } else if (refusal !== undefined) {
+      if (refusal !== told.refusal || told.failure !== undefined)
+        state.refused(refusal.message, { isLogged: false });
+    } else {
       const isNewest = merged !== undefined && !isMerging && this.#fetched.state.kind === "synced";
       if (isNewest) state.documentConfirmed();
-    } else if (problem !== this.#told) {
-      if (problem.kind === "refused") state.refused(problem.message, { isLogged: false });
-      else state.failed(problem.reason, problem.message);
     }
-    this.#told = problem;
   }
 
   #documentServed(remote: FlagDocument | undefined): void {
