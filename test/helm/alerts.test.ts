@@ -136,7 +136,7 @@ const cases: Readonly<Record<string, AlertCase>> = {
     series: { [`bunting_proxy_source_invalid_documents_total{${proxy}}`]: "0x10 1x80" },
     firesAtMinute: 12,
     quietAtMinute: 9,
-    description: "p:8016 serves the version before.",
+    description: "p:8016 serves the version before, if there is one.",
     never: { [`bunting_proxy_source_invalid_documents_total{${proxy}}`]: "4x90" },
   },
   BuntingSubscribersWaiting: {

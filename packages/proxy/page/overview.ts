@@ -96,7 +96,7 @@ function verdictOf(overview: Overview): Verdict {
       level: "warn",
       text,
       spoken: text,
-      detail: [`${invalidReason ?? ""}. The version before is served.`],
+      detail: [`${invalidReason ?? ""}. The version before, if any, is served.`],
     };
   }
   if (topics.stale > 0) {

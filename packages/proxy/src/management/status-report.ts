@@ -29,7 +29,7 @@ export interface StatusReport {
   readonly late: LateReport;
   /** Those that have gone without the newest version within the last ten minutes, and are not back; the latest first. */
   readonly leftBehind: LateReport;
-  /** By topic, why the proxy refuses the newest manifest or FeatureFlag, with the file; the version before is served. Absent if there is none. */
+  /** By topic, why the proxy refuses the newest manifest or FeatureFlag, with the file; the version before, if any, is served. Absent if there is none. */
   readonly refusedDocuments?: Readonly<Record<string, string>>;
   readonly topics: readonly TopicReport[];
 }

@@ -13,7 +13,7 @@ export const sourceMetrics = defineMetrics({
   documentInvalid: detailed<InvalidReason>(
     counter(
       "bunting_proxy_source_invalid_documents_total",
-      "Documents that can't be served; the version before is still served.",
+      "Documents that can't be served; the version before, if any, is still served.",
     ),
   ),
   documentWarning: detailed<WarningKind>(
