@@ -3,6 +3,7 @@ import { status as grpcStatus } from "@grpc/grpc-js";
 import type { FlagDocument, TopicKey } from "@bunting/protocol";
 import { AgentConnection } from "@bunting/test/support/agent-client.js";
 import { eventually } from "@bunting/test/support/event-queue.js";
+import { ManualClock } from "@bunting/test/support/manual-clock.js";
 import { StockSyncClient } from "@bunting/test/support/stock-sync-client.js";
 import { SyncServer } from "@bunting/test/support/sync-server.js";
 import { ProxyError } from "../proxy-error.js";
@@ -213,6 +214,33 @@ describe("access to topics", () => {
       expect(server.topics.size).to.equal(0);
       who.resolve(admission);
       expect(await agent.messages.nextEvent()).to.have.property("$case", "snapshot");
+    });
+
+    it("sends heartbeats to an agent while it is not known who it is: one that hears nothing would open stream after stream", async () => {
+      const clock = new ManualClock();
+      const waiting = await new SyncServer({ access, context: { clock } }).start();
+      try {
+        waiting.source.publish(topic, document);
+        const who = later<Admission>();
+        let hasAsked = false;
+        access.admits = () => {
+          hasAsked = true;
+          return who.promise;
+        };
+        const agents = await AgentConnection.open(waiting.port);
+        const agent = agents.stream();
+        agent.subscribe(topic);
+        await eventually(() => hasAsked, "the call");
+        for (let i = 0; i < 2; i++) {
+          clock.advance(20_000);
+          await agent.heartbeats.nextEvent();
+        }
+        who.resolve(admission);
+        expect(await agent.messages.nextEvent()).to.have.property("$case", "snapshot");
+        agents.close();
+      } finally {
+        await waiting.stop();
+      }
     });
 
     it("refuses a topic in-band, and goes on with the others", async () => {

@@ -46,19 +46,22 @@ export class AgentStream implements TopicsOwner, Requester, Admitted {
     this.#writer = new StreamWriter(context, out, this.#topics, this);
   }
 
-  /** Follows the call. Headers wait for the admission: to an agent they say that it is connected. */
+  /**
+   * Follows the call, and starts the heartbeat. Headers wait for the admission: to an agent they say that it is connected. An admission that takes
+   * longer than a heartbeat waits for the API server: the agent is told that it is heard, or it would open another stream, and another.
+   */
   open(): void {
     this.#context.metrics.activeStreams(1);
     this.#out.onClose(this);
+    this.#context.silent.start(this.#writer);
   }
 
-  /** The agent may subscribe, as far as access allows. Sends response headers and starts the heartbeat. */
+  /** The agent may subscribe, as far as access allows. Sends response headers. */
   admit(admission: Admission): void {
     if (this.#stage === "ended") return;
     this.#pass("admit");
     this.#admission = admission;
     this.#out.sendHeaders();
-    this.#context.silent.start(this.#writer);
     this.#context.access.watchAdmission(admission, this);
     this.onRoom();
   }
