@@ -12,8 +12,11 @@ import { once } from "node:events";
 const script = `
   import { createLogger } from "./logger.js";
   const logger = createLogger({ format: "json", debug: false });
-  for (let i = 0; i < 100; i++) logger.info({ i, text: "x".repeat(20_000) }, "unread");
+  const [, , lines = 100, end] = process.argv;
+  for (let i = 0; i < lines; i++) logger.info({ i, text: "x".repeat(20_000) }, "unread");
   process.stdout.write("still here\\n");
+  if (end === "error") throw new Error("the last words");
+  if (end === "exit") process.exit(7);
   process.stdin.once("data", () => {
     logger.info("last");
     process.exitCode = 7;
@@ -36,10 +39,10 @@ describe("LogOutput", () => {
   after(() => directory.remove());
   afterEach(() => child?.kill("SIGKILL"));
 
-  /** The child once it has logged all. */
-  const started = async (stderr: "pipe" | number): Promise<ChildProcess> => {
+  /** The child once it has logged all, of which nothing is read until then. */
+  const started = async (stderr: "pipe" | number, ...args: readonly string[]): Promise<ChildProcess> => {
     const stdio: StdioOptions = ["pipe", "pipe", stderr];
-    child = spawn(process.execPath, [directory.file("logs.cjs")], { stdio });
+    child = spawn(process.execPath, [directory.file("logs.cjs"), ...args], { stdio });
     const [said] = (await once(child.stdout ?? expect.fail(), "data")) as [Buffer];
     expect(said.toString()).to.equal("still here\n");
     return child;
@@ -66,6 +69,20 @@ describe("LogOutput", () => {
     expect(told?.lines).to.equal(100 - unread.length);
     expect(logged.map(({ msg }) => msg)).to.include("last");
   });
+
+  for (const [how, code] of [
+    ["error", 1],
+    ["exit", 7],
+  ] as const)
+    it(`has all lines of a process that ends in the turn of a burst, by an ${how}`, async () => {
+      const ending = await started("pipe", "18", how);
+      const read: Buffer[] = [];
+      ending.stderr?.on("data", (chunk: Buffer) => read.push(chunk));
+      expect(await once(ending, "close")).to.deep.equal([code, null]);
+      const said = Buffer.concat(read).toString();
+      const lines = Array.from(said.matchAll(/^\{.*"i":(\d+),.*\}$/gm), ([, i]) => Number(i));
+      expect(lines).to.deep.equal(Array.from({ length: 18 }, (_, i) => i));
+    });
 
   it("ends no process whose log can't be stored", async () => {
     const full = openSync("/dev/full", "w");
