@@ -65,7 +65,10 @@ describe("bunting-proxy with --source upstream through outages", () => {
     await untilStale(below, 1);
     edit(3);
     service.setBackends([portOf(root)]);
-    expect(await nextVersion(subscription)).to.equal(3);
+    let served = await nextVersion(subscription);
+    // The root may be asked before it has read the last edit.
+    if (served === 2 && copied === 1) served = await nextVersion(subscription);
+    expect(served).to.equal(3);
     expect(await readMetric(leaf.management, copies)).to.equal(0);
     await untilStale(below, 0);
   });
