@@ -266,6 +266,21 @@ describe("the next step of a rollout", () => {
     expect(tried({ before: record({ tried: 9, digest: "other" }), evidence: evidence() })).to.equal(0);
   });
 
+  for (const [what, change] of [
+    ["a proxy was silent", { evidence: undefined }],
+    ["it was paused", { settings: { ...settings, isPaused: true } }],
+  ] as const)
+    it(`misses agents that have gone while ${what}, and observes anew`, () => {
+      const watch = { ...observed, peak: 9 };
+      const meanwhile = nextPush(inputs({ ...change, watch }));
+      const more = { before: { ...meanwhile.record, tried: 0 }, watch: meanwhile.watch };
+      const unpaused = nextPush(inputs(more));
+      const then = { before: unpaused.record, watch: unpaused.watch };
+      expect(nextPush(inputs(then)).why).to.equal("away");
+      const back = evidence(told({ wave: 9, current: 9 }));
+      expect(nextPush(inputs({ ...then, evidence: back })).why).to.equal("observed");
+    });
+
   for (const wave of [0, 1])
     it(`goes on without agents that have all gone, once it is resumed in wave ${wave}`, () => {
       const reach = wave * 100;

@@ -80,8 +80,9 @@ export function nextPush(inputs: PushInputs): PushVerdict {
   const { event, why, look } = nextEvent(record, inputs);
   const phase = transitions[record.phase][event];
   const agents = Math.max(record.agents, evidence?.agents ?? 0);
-  const tried = record.wave === 0 ? 0 : Math.max(record.tried, look?.watch.peak ?? 0);
-  const rest = { why, watch: look?.watch, againMs: againMs(phase ?? record.phase, why, look) };
+  const watch = look?.watch ?? unobserved(event, record, inputs.watch);
+  const tried = record.wave === 0 ? 0 : Math.max(record.tried, watch?.peak ?? 0);
+  const rest = { why, watch, againMs: againMs(phase ?? record.phase, why, look) };
   if (phase === undefined) return { record: { ...record, agents, tried }, takesWhole: false, ...rest };
   if (phase === "Whole") {
     // What was observed stays until this is written, which may have to wait.
@@ -94,6 +95,16 @@ export function nextPush(inputs: PushInputs): PushVerdict {
   }
   const next = { ...record, phase, agents, tried, ...changes(event, record, inputs) };
   return { record: next, takesWhole: false, ...rest };
+}
+
+/** A wave that nobody looks at for now is observed anew afterwards, and still misses the agents that it has had, unless somebody has had it go on without them. */
+function unobserved(
+  event: PushEvent,
+  { digest, wave }: PushRecord,
+  watch: WaveWatch | undefined,
+): WaveWatch | undefined {
+  const isOfWave = watch?.digest === digest && watch.wave === wave;
+  return isOfWave && event !== "resume" ? { ...watch, settledMs: undefined } : undefined;
 }
 
 function wholeRecord({ digest, resumed, settings }: PushInputs, agents: number): PushRecord {
