@@ -60,6 +60,38 @@ describe("rollouts of a careless owner and of hostile agents, on a real API serv
     await world.isIn("Whole");
   });
 
+  it("hold no edit up once nobody asks the proxies any more, and go on when somebody does again", async () => {
+    await world.replaceOperator("operator-alone", ["--status-agents=false"]);
+    await eventually(
+      async () => (await world.flag()).status?.rollout === undefined,
+      "the status says nothing",
+      60 * seconds,
+    );
+    await world.put(14, false, slow);
+    await world.have(14);
+    await world.replaceOperator("operator-asking");
+    await world.isIn("Whole");
+    await world.put(4, false, quick);
+    await world.have(4);
+    await world.isIn("Whole");
+  });
+
+  it("are not written to a version of the FeatureFlag that somebody has changed meanwhile", async () => {
+    const { metadata } = await world.flag();
+    await annotate({ note: "changed" });
+    const { name, resourceVersion } = metadata;
+    const body = {
+      ...{ apiVersion: "core.openfeature.dev/v1beta1", kind: "FeatureFlag" },
+      ...{ metadata: { name, resourceVersion }, status: { flags: 1 } },
+    };
+    const path = `${world.path}/status?fieldManager=test&force=true`;
+    const { status } = await cluster().api.request("PATCH", path, {
+      body,
+      contentType: "application/apply-patch+yaml",
+    });
+    expect(status).to.equal(409);
+  });
+
   it("are held up by no peer that has gone: not one that never answers, nor one that lies as a proxy", async () => {
     const peers: AgentClientStream[] = [];
     const connection = await AgentConnection.open(portOf(world.proxy));

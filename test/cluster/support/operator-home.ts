@@ -43,16 +43,18 @@ export class OperatorHome {
   /**
    * @param way to the API server, if it is not the direct one
    * @param binary another bunting-operator than that of this checkout
+   * @param settings in place of those of all
    */
   start(
     pod: string,
     way: Pick<ServiceAccount, "directory" | "environment"> = this.account,
     binary?: string,
+    settings: readonly string[] = [],
   ): OperatorProcess {
     const { namespace } = this.account;
     const account = { namespace, directory: way.directory, environment: way.environment };
     const other = binary === undefined ? {} : { binary };
-    const operator = OperatorProcess.start({ account, pod, args: this.#args, ...other });
+    const operator = OperatorProcess.start({ account, pod, args: [...this.#args, ...settings], ...other });
     this.#running.push(operator);
     return operator;
   }

@@ -133,9 +133,9 @@ export class RolloutWorld {
     this.proxy = await this.#startProxy();
   }
 
-  async replaceOperator(name: string): Promise<void> {
+  async replaceOperator(name: string, settings: readonly string[] = []): Promise<void> {
     await this.operator.stop("SIGKILL");
-    this.operator = this.home.start(name);
+    this.operator = this.home.start(name, this.home.account, undefined, settings);
   }
 
   async stop(): Promise<void> {

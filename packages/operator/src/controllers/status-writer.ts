@@ -20,12 +20,14 @@ export interface StatusTarget {
     readonly namespace?: string;
     readonly name: string;
     readonly uid?: string | undefined;
+    /** Given, the status is written to this version of the object alone. */
+    readonly resourceVersion?: string | undefined;
   };
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `gone`: the object was deleted meanwhile. `outdated`: the type lacks fields, and what it has of them is written. */
+/** `gone`: the object was deleted meanwhile, or the version of it that was named is not the newest. `outdated`: the type lacks fields, and what it has of them is written. */
 export type StatusOutcome = "written" | "gone" | "outdated";
 
 export interface StatusWriterOptions {
@@ -170,6 +172,6 @@ function refusedOf(status: Fields, error: unknown): string[] {
 
 function isGone(error: unknown, { metadata }: StatusTarget): boolean {
   if (!(error instanceof KubeError)) return false;
-  // Another object has its name now.
+  // Another object has its name now, or it has another version.
   return error.code === "NOT_FOUND" || (error.code === "CONFLICT" && metadata.uid !== undefined);
 }

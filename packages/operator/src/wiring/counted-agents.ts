@@ -16,16 +16,25 @@ export interface CountedAgents {
   readonly proxies: ProxyAgents | undefined;
 }
 
-/** Counts the agents of FeatureFlags on the leader, by asking the proxies. Nothing is counted without `statusAgents`, or if somebody else deploys the proxy. */
+/**
+ * Counts the agents of FeatureFlags on the leader, by asking the proxies. Nothing is counted without `statusAgents`, or if somebody else deploys the proxy; nor is
+ * anything rolled out then, and what is left of rollouts is taken back.
+ */
 export function countedAgents(
   wiring: OperatorWiring,
   { events }: { readonly events: EventRecorder },
 ): CountedAgents {
   const { options, parts, context, cluster, watches, served } = wiring;
-  if (!options.statusAgents || options.proxy === "never")
-    return { leading: () => [], listeners: {}, proxies: undefined };
   const { namespace } = options;
   const { client } = cluster;
+  if (!options.statusAgents || options.proxy === "never") {
+    const rollouts = new parts.FlagRollouts({ client, proxies: undefined, events, context });
+    return {
+      leading: () => [runnableComponent(rollouts, "ends rollouts, which nobody would have go on")],
+      listeners: { onRollout: (key) => rollouts.changed(key) },
+      proxies: undefined,
+    };
+  }
   const tokens = new parts.SecretWatch(statusTokenSecret, { watches, namespace, context });
   const keeper = parts.statusTokenKeeper({ client, namespace, context });
   tokens.onChange(() => keeper.look());

@@ -51,9 +51,14 @@ class World {
   writes: RolloutFields[] = [];
   reads = 0;
   readonly events: string[] = [];
+  /** Happens while the proxies are asked, the next time. */
+  meanwhile: (() => void) | undefined;
+  #version = 1;
 
   read(): Promise<readonly (readonly TopicAgents[])[] | undefined> {
     this.reads++;
+    this.meanwhile?.();
+    this.meanwhile = undefined;
     if (this.says === "silent") return Promise.resolve(undefined);
     const { rollout } = this.object?.status ?? {};
     const digest = atOnce(digestingDocument(documentOfFeatureFlag(this.object ?? {}).document));
@@ -68,12 +73,19 @@ class World {
   get(): Promise<KubeObject> {
     return this.object === undefined
       ? Promise.reject(new KubeError("NOT_FOUND", "gone"))
-      : Promise.resolve(this.object);
+      : Promise.resolve({
+          ...this.object,
+          metadata: { ...this.object.metadata, resourceVersion: `${this.#version}` },
+        });
   }
 
   apply(_: unknown, written: object): Promise<KubeObject> {
-    const { status = {} } = written as { readonly status?: RolloutFields };
+    const { metadata, status = {} } = written as KubeObject & { readonly status?: RolloutFields };
     if (this.object === undefined) throw new Error("unexpected write");
+    const { resourceVersion } = metadata;
+    if (resourceVersion !== undefined && resourceVersion !== `${this.#version}`)
+      return Promise.reject(new KubeError("CONFLICT", "it has been modified"));
+    this.#version++;
     this.writes.push(status);
     const { forgets } = this;
     const rollout = status.rollout && { ...status.rollout, ...(forgets && { [forgets]: undefined }) };
@@ -83,6 +95,7 @@ class World {
 
   edit(version: number | string, rollout: object | "none" = this.object?.spec?.rollout ?? {}): void {
     const { metadata } = this.object ?? { metadata: { name: "checkout" } };
+    this.#version++;
     this.object = {
       ...this.object,
       metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1 },
@@ -92,6 +105,7 @@ class World {
 
   annotate(annotations: Readonly<Record<string, string>>): void {
     const { metadata } = this.object ?? { metadata: { name: "checkout" } };
+    this.#version++;
     this.object = { ...this.object, metadata: { ...metadata, annotations } };
   }
 
@@ -121,15 +135,7 @@ describe("FlagRollouts", () => {
   beforeEach(async () => {
     world = new World();
     clock = new ManualClock();
-    rollouts = new FlagRollouts({
-      client: world,
-      proxies: world,
-      events: {
-        record: ({ type, reason, regarding }) =>
-          void world.events.push(`${type} ${reason} ${regarding.name}`),
-      },
-      context: { clock, logger: recordingLogger(), metrics },
-    });
+    rollouts = operator(true);
     start();
     await changed();
   });
@@ -142,6 +148,28 @@ describe("FlagRollouts", () => {
   function start(): void {
     abort = new AbortController();
     running = rollouts.run(abort.signal);
+  }
+
+  function operator(asksProxies: boolean): FlagRollouts {
+    return new FlagRollouts({
+      client: world,
+      proxies: asksProxies ? world : undefined,
+      events: {
+        record: ({ type, reason, regarding }) =>
+          void world.events.push(`${type} ${reason} ${regarding.name}`),
+      },
+      context: { clock, logger: recordingLogger(), metrics },
+    });
+  }
+
+  /** An operator with these settings in place of the one before. */
+  async function replaceOperator(asksProxies: boolean): Promise<void> {
+    abort.abort();
+    await running;
+    rollouts = operator(asksProxies);
+    start();
+    await changed();
+    await pass(10_000);
   }
 
   /** The FeatureFlag has changed; all that can be done without the clock is done. */
@@ -298,6 +326,86 @@ describe("FlagRollouts", () => {
     expect(world.writes.length, "of the status").to.be.at.most(4);
     await pass(70_000);
     expect(world.shown).to.equal("3 Whole 3 0 True");
+  });
+
+  /** All is well in the last wave of version 2, of which the time of observation is nearly over. */
+  async function lastMoment(): Promise<void> {
+    world.edit(2, { waves: [1], observe: "20s" });
+    await pass(10_000);
+    await changed();
+    await pass(20_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+  }
+
+  it("does not have a version be for all that is given up while the proxies are asked", async () => {
+    await lastMoment();
+    world.meanwhile = () => world.annotate({ [rolloutAnnotations.aborted]: digestOf(2) });
+    await pass(30_000);
+    expect(world.shown).to.equal("2 Aborted 0 0 False");
+    expect(world.whole).to.equal(encodeDocument(flags(1)));
+  });
+
+  it("does not have a version be for all that is taken back while the proxies are asked, and roll the one before out", async () => {
+    await lastMoment();
+    world.meanwhile = () => world.edit(1);
+    await pass(30_000);
+    expect(world.shown).to.equal("1 Whole 2 0 True");
+    for (const { rollout } of world.writes) expect(rollout?.whole.digest).to.equal(digestOf(1));
+  });
+
+  it("begins no wave while the proxies are asked after it was paused", async () => {
+    await lastMoment();
+    world.meanwhile = () => world.edit(2, { waves: [1], observe: "20s", paused: true });
+    await pass(30_000);
+    expect(world.shown).to.equal("2 Paused 1 100 False");
+  });
+
+  it("halts by a complaint of an agent that is gone right after it", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = { refusals: 1, reason: "f: no" };
+    await pass(5_000);
+    world.says = {};
+    await pass(60_000);
+    expect(world.shown).to.equal("2 Halted 1 100 False");
+  });
+
+  it("observes a wave anew whose flags could not be served for a while", async () => {
+    await lastMoment();
+    const { object } = world;
+    world.object = { ...object, metadata: { name: "checkout" }, spec: { flagSpec: 1, rollout: {} } };
+    await changed();
+    world.object = object;
+    await changed();
+    await pass(19_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    await pass(10_000);
+    expect(world.shown).to.equal("2 Whole 2 0 True");
+  });
+
+  it("leaves no version behind that holds edits up, where nobody asks the proxies any more", async () => {
+    await replaceOperator(false);
+    expect(world.object?.status).to.deep.equal({});
+    await replaceOperator(true);
+    world.edit(2);
+    await changed();
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    await replaceOperator(false);
+    expect(world.object?.status).to.deep.equal({});
+  });
+
+  it("keeps a version from all that agents refuse, where nobody asks the proxies any more, until it is edited", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = { refusals: 1 };
+    await pass(12_000);
+    await replaceOperator(false);
+    expect(world.shown).to.equal("2 Halted 1 100 False");
+    world.edit(3);
+    await changed();
+    expect(world.object?.status).to.deep.equal({});
   });
 
   it("goes on from where an earlier leader was, and observes anew", async () => {

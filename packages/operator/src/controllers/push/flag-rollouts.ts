@@ -7,6 +7,7 @@ import {
   readFlagRolloutStatus,
   rolloutAnnotations,
   type FlagRollout,
+  type FlagRolloutPhase,
   type FlagRolloutStatus,
 } from "@bunting/featureflags/resources";
 import {
@@ -42,7 +43,8 @@ import { RecentReports } from "./recent-reports.js";
 
 export interface FlagRolloutsOptions {
   readonly client: Pick<RestClient, "get" | "apply">;
-  readonly proxies: Pick<ProxyAgents, "read">;
+  /** Undefined if nobody asks them: then nothing is rolled out. */
+  readonly proxies: Pick<ProxyAgents, "read"> | undefined;
   readonly events: Pick<EventRecorder, "record">;
   readonly context: Context<ControllerMetrics & FlagRolloutMetrics>;
 }
@@ -51,6 +53,9 @@ export interface FlagRolloutsOptions {
 const statusManager = "bunting-operator-rollout";
 const maxOrderCharacters = 64;
 const writesOfAll = { burst: 5, perSecond: 5 };
+const stopped = new Set<FlagRolloutPhase>(["Paused", "Halted", "Aborted"]);
+/** The object has another version than the one that was looked at, or is gone. */
+const lookAnew: WorkResult = { requeueAfterMs: 1_000 };
 
 /**
  * Decides how far new versions of FeatureFlags with spec.rollout are, and says so in their status, which the proxies go by. FeatureFlagWatch tells of
@@ -64,8 +69,12 @@ const writesOfAll = { burst: 5, perSecond: 5 };
  *   observed again (`#watches`), or saves work and writes.
  * - A whole version whose document does not have its digest counts as none, as at the proxies: the newest version is then the first one.
  * - Where the newest version is too large to be kept as the whole one, it is served to all at once, and the status has no rollout.
+ * - What was decided is written to the version of the object that it was decided from, or not at all: somebody may have reverted the flags meanwhile, or given
+ *   them up, and the version that has just become whole would take the place of the one before.
  * - The status is written when there is news, or when a wave has twice the agents that are stored; other counts of agents are not worth a version.
  * - A FeatureFlag of which a flag can't be served is left as it is: its condition Accepted says why.
+ * - Where nobody asks the proxies, what earlier settings have written is taken back, or no edit would reach anybody any more. What has been stopped stays so
+ *   until it is edited.
  */
 export class FlagRollouts implements Runnable {
   readonly name = "rollouts of FeatureFlags";
@@ -73,7 +82,7 @@ export class FlagRollouts implements Runnable {
   readonly #controller: Controller;
   readonly #writer: StatusWriter;
   readonly #notices: FlagRolloutNotices;
-  readonly #reports: RecentReports;
+  readonly #reports: RecentReports | undefined;
   readonly #watches = new Map<string, WaveWatch>();
   /** By key, what was written last: of a definition of the type that does not know all of it, it does not come back. */
   readonly #written = new Map<string, PushRecord>();
@@ -85,7 +94,7 @@ export class FlagRollouts implements Runnable {
     this.#options = options;
     this.#writer = new StatusWriter({ ...options, fieldManager: statusManager, rate: writesOfAll });
     this.#notices = new FlagRolloutNotices(options.events, context.metrics);
-    this.#reports = new RecentReports(options.proxies, context.clock);
+    this.#reports = options.proxies && new RecentReports(options.proxies, context.clock);
     this.#controller = new Controller({
       name: "flag-rollout",
       reconcile: (key, signal) => this.#reconcile(key, signal),
@@ -104,7 +113,7 @@ export class FlagRollouts implements Runnable {
     this.#written.clear();
     this.#trustedVersions.clear();
     this.#notices.clear();
-    this.#reports.clear();
+    this.#reports?.clear();
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<WorkResult | undefined> {
@@ -121,24 +130,22 @@ export class FlagRollouts implements Runnable {
       this.#notices.is(key, undefined);
     }
     if (object === undefined) return undefined;
-    const { uid } = object.metadata;
-    const metadata = { namespace, name, ...(uid === undefined ? {} : { uid }) };
+    const { uid, resourceVersion } = object.metadata;
+    const version = resourceVersion === undefined ? {} : { resourceVersion };
+    const metadata = { namespace, name, ...(uid === undefined ? {} : { uid }), ...version };
     const target: StatusTarget = { type: featureFlagType, kind: "FeatureFlag", metadata };
-    if (rollout === undefined) {
-      // An API server takes back what the next apply leaves out.
-      const { rollout: stored, conditions } = object.status ?? {};
-      if (stored !== undefined || saidOf(conditions) !== undefined)
-        await this.#writer.write(target, {}, signal);
-      return undefined;
-    }
+    if (rollout === undefined) return this.#takeBack(target, object, signal);
     const document = wellFormed(object);
     if (document === undefined) {
       // What has halted was the version before.
       this.#notices.is(key, undefined);
+      this.#watches.delete(key);
       return undefined;
     }
     const digest = await runInSlices(digestingDocument(document));
     const stored = this.#trusted(key, readFlagRolloutStatus(object.status?.rollout));
+    if (this.#reports === undefined && !isStopped(stored, digest))
+      return this.#takeBack(target, object, signal);
     const isNew = stored !== undefined && stored.whole.digest !== digest;
     const evidence = isNew ? await this.#evidence(key, digest, signal) : undefined;
     return this.#advance(
@@ -147,6 +154,17 @@ export class FlagRollouts implements Runnable {
       { object, document, digest, settings: settingsOf(rollout), stored, evidence },
       signal,
     );
+  }
+
+  /** An API server takes back what an apply leaves out. */
+  async #takeBack(
+    target: StatusTarget,
+    { status: { rollout, conditions } = {} }: RolledOutFeatureFlag,
+    signal: AbortSignal,
+  ): Promise<WorkResult | undefined> {
+    if (rollout === undefined && saidOf(conditions) === undefined) return undefined;
+    const outcome = await this.#writer.write(target, {}, signal);
+    return outcome === "gone" ? lookAnew : undefined;
   }
 
   /** Undefined where the whole version is not what its digest says, so that the proxies do not serve it: then the newest one is the first. */
@@ -161,7 +179,7 @@ export class FlagRollouts implements Runnable {
   }
 
   async #evidence(key: string, digest: string, signal: AbortSignal): Promise<PushEvidence | undefined> {
-    const told = await this.#reports.of(key, signal);
+    const told = await this.#reports?.of(key, signal);
     return told && pushEvidence(told, digest);
   }
 
@@ -184,10 +202,13 @@ export class FlagRollouts implements Runnable {
       this.#options.context.clock.now(),
     );
     if (status === undefined) return again;
-    const leftMs = this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
+    // Who complains may be gone before a pause is over, as a Pod that is restarted is.
+    const isHalt = status.isNews && verdict.record.phase === "Halted";
+    const leftMs = isHalt ? 0 : this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
     if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, verdict.againMs ?? leftMs) };
     const outcome = await this.#writer.write(target, status.fields, signal);
-    if (outcome !== "gone") this.#written.set(key, verdict.record);
+    if (outcome === "gone") return lookAnew;
+    this.#written.set(key, verdict.record);
     if (outcome === "written" && status.isNews) {
       const note = status.fields.conditions[0]?.message ?? "";
       this.#notices.entered(found.object, { phase: verdict.record.phase, before: found.stored?.phase, note });
@@ -216,6 +237,11 @@ export class FlagRollouts implements Runnable {
     const isOfWave = written?.digest === digest && written.wave === wave;
     return tried > 0 && tried >= 2 * Math.max(stored?.tried ?? 0, isOfWave ? written.tried : 0);
   }
+}
+
+/** Agents refuse this very version, or somebody has given it up or paused it. */
+function isStopped(stored: FlagRolloutStatus | undefined, digest: string): boolean {
+  return stored?.digest === digest && stopped.has(stored.phase);
 }
 
 /** Undefined for a long text as well: it would have to be kept in the status, beside flags that may leave no room there. */
