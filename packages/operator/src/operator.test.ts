@@ -244,8 +244,12 @@ const rows: { readonly [Name in keyof OperatorOptions]: Row | "read before" | "i
   rolloutOnChange: { value: true, reaches: (made) => made.all("RolloutOnChange").length, as: 1 },
   statusAgents: {
     value: false,
-    reaches: (made) => [proxy(made).settings.tellsAgents, made.all("AgentStatus"), made.all("FlagRollouts")],
-    as: [false, [], []],
+    reaches: (made) => [
+      proxy(made).settings.tellsAgents,
+      made.all("AgentStatus"),
+      made.one("FlagRollouts").given[0].proxies,
+    ],
+    as: [false, [], undefined],
   },
   agentRollouts: {
     value: true,
