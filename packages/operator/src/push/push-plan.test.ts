@@ -86,6 +86,21 @@ describe("the next step of a rollout", () => {
       "Progressing 2 4712 over",
     ],
     [
+      "leaves out no wave that has more, where the percentages were edited meanwhile",
+      {
+        settings: { ...settings, waves: [25, 50, 75] },
+        before: record({ wave: 2, reach: 1_000 }),
+        evidence: evidence(told({ reach: 1_000 })),
+        watch: { ...observed, wave: 2 },
+      },
+      "Progressing 1 2500 over",
+    ],
+    [
+      "is not for all where the waves after this one were edited to be the first",
+      { settings: { ...settings, waves: [50] }, watch: observed },
+      "Progressing 1 5000 over",
+    ],
+    [
       "is for all after the last wave",
       {
         before: record({ wave: 2, reach: 1_000 }),
@@ -232,6 +247,18 @@ describe("the next step of a rollout", () => {
       expect(shown(nextPush(inputs(change)))).to.equal(expected);
     });
   }
+
+  it("observes a wave from its beginning that has the number of the one before", () => {
+    const edited = { settings: { ...settings, waves: [50] } };
+    const next = nextPush(inputs({ ...edited, watch: observed }));
+    const then = {
+      ...edited,
+      before: next.record,
+      watch: next.watch,
+      evidence: evidence(told({ reach: 5_000 })),
+    };
+    expect(nextPush(inputs(then)).why).to.equal("observed");
+  });
 
   it("remembers how many agents could try it, and what has resumed it", () => {
     const { record: next } = nextPush(inputs({ evidence: evidence(told({ agents: 30 })) }));

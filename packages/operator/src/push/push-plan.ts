@@ -80,7 +80,8 @@ export function nextPush(inputs: PushInputs): PushVerdict {
   const { event, why, look } = nextEvent(record, inputs);
   const phase = transitions[record.phase][event];
   const agents = Math.max(record.agents, evidence?.agents ?? 0);
-  const watch = look?.watch ?? unobserved(event, record, inputs.watch);
+  const observed = look?.watch ?? unobserved(event, record, inputs.watch);
+  const watch = event === "advance" ? undefined : observed;
   const tried = record.wave === 0 ? 0 : Math.max(record.tried, watch?.peak ?? 0);
   const rest = { why, watch, againMs: againMs(phase ?? record.phase, why, look) };
   if (phase === undefined) return { record: { ...record, agents, tried }, takesWhole: false, ...rest };
@@ -159,8 +160,19 @@ function waveEvent(
   const look = lookAtWave({ digest, wave, reach, known: agents, tried, evidence, watch, observeMs, nowMs });
   const { is } = look;
   if (is !== "over" && is !== "nobody") return { event: "wait", why: is, look };
-  const event = is === "nobody" || wave >= waves.length ? "complete" : "advance";
+  const isLast = waveAfter({ wave, reach }, waves) === undefined;
+  const event = is === "nobody" || isLast ? "complete" : "advance";
   return { event, why: is, look };
+}
+
+/** The next wave; undefined after the last. It may have the number of an earlier one, where the percentages were edited meanwhile: none that is more is left out. */
+function waveAfter(
+  { wave, reach }: Pick<PushRecord, "wave" | "reach">,
+  waves: readonly number[],
+): { readonly number: number; readonly percent: number } | undefined {
+  const index = waves.findIndex((percent, at) => at >= wave || reachOf(percent, 0, 0) > reach);
+  const percent = waves[index];
+  return percent === undefined ? undefined : { number: index + 1, percent };
 }
 
 /** What an event changes beside the phase. */
@@ -171,8 +183,8 @@ function changes(
 ): Partial<PushRecord> {
   switch (event) {
     case "advance": {
-      const percent = settings.waves[wave] ?? 100;
-      return { wave: wave + 1, tried: 0, reach: reachOf(percent, evidence?.lowest ?? 0, reach) };
+      const { number = wave, percent = 100 } = waveAfter({ wave, reach }, settings.waves) ?? {};
+      return { wave: number, tried: 0, reach: reachOf(percent, evidence?.lowest ?? 0, reach) };
     }
     case "abort":
       return { wave: 0, reach: 0, tried: 0 };
