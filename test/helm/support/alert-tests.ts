@@ -126,6 +126,18 @@ export function testAlerts({ file, cases, healthy, atStart }: AlertFile): void {
       expect(code).to.equal(0);
     });
 
+    for (const { alert, expr } of alerts.filter((each) => each.expr.includes("increase(")))
+      it(`${alert} does not fire because a replica restarts, whose counters begin anew`, async () => {
+        const counters = Array.from(expr.matchAll(/increase\((\w+)/g), ([, metric]) => metric);
+        const names = Object.keys(cases[alert]?.series ?? {});
+        const restarted = names.map((name) => [
+          name,
+          counters.includes(name.split("{")[0]) ? "5x80 0x60" : "1x140",
+        ]);
+        const minutes = Array.from({ length: 14 }, (_, index) => [70 + index * 5, 0] as const);
+        await check(Object.fromEntries(restarted) as Series, alert, Object.fromEntries(minutes));
+      });
+
     for (const [alert, { series: of, firesAtMinute, quietAtMinute, never }] of Object.entries(cases)) {
       it(`${alert} fires when it should`, async () => {
         const quiet = quietAtMinute === undefined ? {} : { [quietAtMinute]: 0 };
