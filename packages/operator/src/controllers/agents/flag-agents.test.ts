@@ -89,6 +89,20 @@ describe("the agents of a FeatureFlag", () => {
     const [served = ""] = sentences([proxy({ refused: "x".repeat(9_000) })]);
     expect(served).to.include("xxx").and.have.length.lessThan(1_100);
   });
+
+  it("does not claim that something is served where nothing was before what is refused", () => {
+    const refused = {
+      topic: "shop/checkout",
+      subscribers: 1,
+      current: 0,
+      refusing: 0,
+      refused: "no variants",
+    };
+    const [served] = flagAgents(stored, [refused]).verdicts;
+    expect(served?.message).to.contain(
+      "serves what was before, if anything, because it refuses this: no variants",
+    );
+  });
 });
 
 describe("what proxies tell", () => {

@@ -50,7 +50,7 @@ function served({ generation }: StoredVersion, asked: readonly TopicAgents[], is
     return verdict(
       "False",
       "Refused",
-      `The proxy serves what was before, because it refuses this: ${refused}`,
+      `The proxy serves what was before, if anything, because it refuses this: ${refused}`,
     );
   if (!isServed)
     return verdict("False", "NotServedYet", `Not every proxy serves generation ${generation} yet.`);
