@@ -5,7 +5,7 @@ import type { RolloutState } from "./rollout-state.js";
 
 /** A change of the FeatureFlag by which somebody orders something, as a merge patch. */
 export interface RolloutOrder {
-  readonly patch: object;
+  readonly patch: { readonly metadata?: object; readonly spec?: object };
   /** What has been done, in a sentence. */
   readonly done: string;
 }

@@ -1,8 +1,10 @@
 import { encodeWhole, rolloutAnnotations } from "@bunting/featureflags/resources";
 import { atOnce, digestingDocument, type FlagDocument } from "@bunting/protocol";
+import { KubeError } from "@bunting/kube";
 import { expect } from "chai";
 import { rolloutLines } from "./rollout-lines.js";
 import { rolloutOrder } from "./rollout-order.js";
+import { give } from "./run-rollout.js";
 import { rolloutState, type RolledOutObject } from "./rollout-state.js";
 
 const flagSpec: FlagDocument = {
@@ -83,6 +85,41 @@ describe("an order to a rollout", () => {
     });
     expect(rolloutOrder("abort", state, "now").patch).to.deep.equal({
       metadata: { annotations: { [rolloutAnnotations.aborted]: digest } },
+    });
+  });
+
+  /** Gives the order while the operator writes this status after it was read. */
+  async function abortMeanwhile(change: object): Promise<readonly object[]> {
+    let version = 1;
+    let now = object();
+    const patched: object[] = [];
+    const client = {
+      get: () => Promise.resolve({ ...now, metadata: { ...now.metadata, resourceVersion: `${version}` } }),
+      patch: (
+        _: unknown,
+        __: unknown,
+        patch: { readonly metadata?: { readonly resourceVersion?: string } },
+      ) => {
+        if (patched.length === 0) [now, version] = [object(change), 2];
+        patched.push(patch);
+        const { resourceVersion = `${version}` } = patch.metadata ?? {};
+        if (resourceVersion === `${version}`) return Promise.resolve(now);
+        return Promise.reject(new KubeError("CONFLICT", "it has been modified"));
+      },
+    };
+    const given = give("abort", { namespace: "shop", name: "checkout" }, { client } as never);
+    return given.then(() => patched);
+  }
+
+  it("does not say that a version is given up that is for all since it was looked at", async () => {
+    const error: unknown = await abortMeanwhile({ phase: "Whole" }).catch((thrown: unknown) => thrown);
+    expect(String(error)).to.contain("to take it back, edit the flags");
+  });
+
+  it("is given once more to what has changed since it was looked at", async () => {
+    const annotations = { [rolloutAnnotations.aborted]: digest };
+    expect((await abortMeanwhile({ wave: 2 })).at(-1)).to.deep.equal({
+      metadata: { annotations, resourceVersion: "2" },
     });
   });
 
