@@ -395,18 +395,31 @@ describe("FlagRollouts", () => {
     expect(world.object?.status).to.deep.equal({});
   });
 
-  it("keeps a version from all that agents refuse, where nobody asks the proxies any more, until it is edited", async () => {
-    await pass(10_000);
-    world.edit(2);
-    await changed();
-    world.says = { refusals: 1 };
-    await pass(12_000);
-    await replaceOperator(false);
-    expect(world.shown).to.equal("2 Halted 1 100 False");
-    world.edit(3);
-    await changed();
-    expect(world.object?.status).to.deep.equal({});
-  });
+  const resumed = (): void => world.annotate({ [rolloutAnnotations.resumed]: "now" });
+  for (const [phase, stop, goOn] of [
+    ["Halted", () => void (world.says = { refusals: 1 }), () => world.edit(3)],
+    ["Halted", () => void (world.says = { refusals: 1 }), resumed],
+    [
+      "Aborted",
+      () => world.annotate({ [rolloutAnnotations.aborted]: digestOf(2) }),
+      () => world.annotate({}),
+    ],
+    ["Paused", () => world.edit(2, { paused: true }), () => world.edit(2, {})],
+  ] as const)
+    it(`keeps a version from all that is ${phase}, where nobody asks the proxies any more, until it is edited or resumed`, async () => {
+      await pass(10_000);
+      world.edit(2);
+      await changed();
+      stop();
+      await changed();
+      await pass(12_000);
+      await replaceOperator(false);
+      expect(world.object?.status?.rollout?.phase).to.equal(phase);
+      expect(world.whole).to.equal(encodeDocument(flags(1)));
+      goOn();
+      await changed();
+      expect(world.object?.status).to.deep.equal({});
+    });
 
   it("goes on from where an earlier leader was, and observes anew", async () => {
     await pass(10_000);

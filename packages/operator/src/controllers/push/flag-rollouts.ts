@@ -7,7 +7,6 @@ import {
   readFlagRolloutStatus,
   rolloutAnnotations,
   type FlagRollout,
-  type FlagRolloutPhase,
   type FlagRolloutStatus,
 } from "@bunting/featureflags/resources";
 import {
@@ -53,7 +52,6 @@ export interface FlagRolloutsOptions {
 const statusManager = "bunting-operator-rollout";
 const maxOrderCharacters = 64;
 const writesOfAll = { burst: 5, perSecond: 5 };
-const stopped = new Set<FlagRolloutPhase>(["Paused", "Halted", "Aborted"]);
 /** The object has another version than the one that was looked at, or is gone. */
 const lookAnew: WorkResult = { requeueAfterMs: 1_000 };
 
@@ -74,7 +72,7 @@ const lookAnew: WorkResult = { requeueAfterMs: 1_000 };
  * - The status is written when there is news, or when a wave has twice the agents that are stored; other counts of agents are not worth a version.
  * - A FeatureFlag of which a flag can't be served is left as it is: its condition Accepted says why.
  * - Where nobody asks the proxies, what earlier settings have written is taken back, or no edit would reach anybody any more. What has been stopped stays so
- *   until it is edited.
+ *   until it is edited or resumed.
  */
 export class FlagRollouts implements Runnable {
   readonly name = "rollouts of FeatureFlags";
@@ -144,7 +142,7 @@ export class FlagRollouts implements Runnable {
     }
     const digest = await runInSlices(digestingDocument(document));
     const stored = this.#trusted(key, readFlagRolloutStatus(object.status?.rollout));
-    if (this.#reports === undefined && !isStopped(stored, digest))
+    if (this.#reports === undefined && !isStopped(stored, digest, object))
       return this.#takeBack(target, object, signal);
     const isNew = stored !== undefined && stored.whole.digest !== digest;
     const evidence = isNew ? await this.#evidence(key, digest, signal) : undefined;
@@ -239,9 +237,23 @@ export class FlagRollouts implements Runnable {
   }
 }
 
-/** Agents refuse this very version, or somebody has given it up or paused it. */
-function isStopped(stored: FlagRolloutStatus | undefined, digest: string): boolean {
-  return stored?.digest === digest && stopped.has(stored.phase);
+/** Agents refuse this very version, or somebody has given it up or paused it, and nobody has resumed it. */
+function isStopped(
+  stored: FlagRolloutStatus | undefined,
+  digest: string,
+  { metadata: { annotations }, spec }: RolledOutFeatureFlag,
+): boolean {
+  if (stored?.digest !== digest) return false;
+  switch (stored.phase) {
+    case "Aborted":
+      return isGivenUp(annotations, digest);
+    case "Halted":
+      return stored.resumed === orderOf(annotations?.[rolloutAnnotations.resumed]);
+    case "Paused":
+      return spec?.rollout?.paused === true;
+    default:
+      return false;
+  }
 }
 
 /** Undefined for a long text as well: it would have to be kept in the status, beside flags that may leave no room there. */
