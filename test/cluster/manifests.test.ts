@@ -157,6 +157,11 @@ describe("deploy/kustomize on a real API server", () => {
     ]);
     for (const probe of [container?.readinessProbe, container?.livenessProbe])
       expect(probe?.httpGet).to.include({ port: "management", scheme: "HTTPS" });
+    const service = secure.find(({ kind }) => kind === "Service");
+    expect(service, "what service meshes are told").to.have.nested.property(
+      "spec.ports[0].appProtocol",
+      "https",
+    );
     expect(secure.map(({ kind }) => kind)).to.include("NetworkPolicy");
     expect(rulesOf(secure)).to.deep.equal([
       "featureflags get,list,watch",

@@ -3,7 +3,7 @@
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
-{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 51 | trimSuffix "-" -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | replace "." "-" | trunc 51 | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 
@@ -56,7 +56,7 @@
 {{- toYaml .Values.selectorLabels -}}
 {{- else -}}
 app.kubernetes.io/name: bunting-operator
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 {{- end -}}
 
@@ -67,14 +67,24 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $_ := set $own "app.kubernetes.io/version" .Chart.AppVersion -}}
 {{- $_ := set $own "app.kubernetes.io/managed-by" .Release.Service -}}
 {{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_") -}}
-{{- toYaml (merge $own .Values.commonLabels) -}}
+{{- toYaml (merge $own (.Values.commonLabels | default dict)) -}}
+{{- end -}}
+
+{{/* Takes (list $ labels): the chart's labels, and such of values as have other names. */}}
+{{- define "bunting-operator.labelsWith" -}}
+{{- toYaml (merge (include "bunting-operator.labels" (index . 0) | fromYaml) (index . 1 | default dict)) -}}
 {{- end -}}
 
 {{/* Without versions: the Pods of an unchanged template stay when only the chart changes. */}}
 {{- define "bunting-operator.podLabels" -}}
 {{- $own := include "bunting-operator.selectorLabels" . | fromYaml -}}
 {{- $_ := set $own "app.kubernetes.io/part-of" "bunting" -}}
-{{- toYaml (merge $own .Values.podLabels .Values.commonLabels) -}}
+{{- toYaml (merge $own (.Values.podLabels | default dict) (.Values.commonLabels | default dict)) -}}
+{{- end -}}
+
+{{/* Takes (list $ name): an option as the values have it, as a text. */}}
+{{- define "bunting-operator.option" -}}
+{{- get ((index . 0).Values.options | default dict) (index . 1) -}}
 {{- end -}}
 
 {{/* All options of the operator as a JSON object: those of `options`, and what the chart itself says. */}}
@@ -99,10 +109,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $_ := set $own "certificates" .Values.certificates.mode -}}
 {{- $_ := set $own "webhook-cert-path" "/etc/bunting/webhook" -}}
 {{- end -}}
-{{- if eq (toString .Values.options.extensions) "true" -}}
+{{- if eq (include "bunting-operator.option" (list . "extensions")) "true" -}}
 {{- $_ := set $own "extension-token-file" "/var/run/secrets/bunting-extension/token" -}}
 {{- end -}}
-{{- merge $own .Values.options | toJson -}}
+{{- merge $own (.Values.options | default dict) | toJson -}}
 {{- end -}}
 
 {{/* A label selector as Kubernetes writes it in queries: `team=shop,tier in (a,b),!old`. */}}
@@ -127,7 +137,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range $name, $value := include "bunting-operator.options" . | fromJson -}}
 {{- $args = append $args (printf "--%s=%s" $name (include "bunting-operator.text" $value)) -}}
 {{- end -}}
-{{- concat $args .Values.extraArgs | toJson -}}
+{{- concat $args (.Values.extraArgs | default list) | toJson -}}
 {{- end -}}
 
 {{/* YAML numbers are floats here; whole ones would be written with an exponent from a million on. */}}
@@ -143,10 +153,10 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{/* Refuses what needs more than rights in the namespaces that are named. */}}
 {{- define "bunting-operator.checkServed" -}}
 {{- if .Values.watchNamespaces -}}
-{{- if eq (toString (get .Values.options "agent-rollouts")) "true" -}}
+{{- if eq (include "bunting-operator.option" (list . "agent-rollouts")) "true" -}}
 {{- fail "watchNamespaces: options.agent-rollouts obeys objects of the whole cluster, which an operator of some namespaces may not read: leave one of them out" -}}
 {{- end -}}
-{{- if eq (toString .Values.options.extensions) "true" -}}
+{{- if eq (include "bunting-operator.option" (list . "extensions")) "true" -}}
 {{- fail "watchNamespaces: options.extensions obeys objects of the whole cluster, which an operator of some namespaces may not read: leave one of them out" -}}
 {{- end -}}
 {{- if .Values.rbac.keepStockBinding -}}
@@ -204,7 +214,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- range regexSplit "(?m)^---$" $text -1 -}}
 {{- $policy := fromYaml . -}}
 {{- $name := $policy.metadata.name -}}
-{{- $isOff := and (eq $name "inline-flags.bunting.dev") (ne (toString (get $root.Values.options "inline-flags")) "true") -}}
+{{- $isOff := and (eq $name "inline-flags.bunting.dev") (ne (include "bunting-operator.option" (list $root "inline-flags")) "true") -}}
 {{- if and (not $isOff) (or $injects (not (hasPrefix "Mutating" $policy.kind))) -}}
 {{- if $root.Values.watchNamespaces -}}
 {{- $namespace := include "bunting-operator.namespace" $root -}}

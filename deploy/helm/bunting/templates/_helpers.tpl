@@ -4,8 +4,13 @@
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- $base := ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) -}}
-{{- printf "%s-proxy" ($base | trunc 57 | trimSuffix "-") -}}
+{{- /* Helm allows dots in names of releases, and Kubernetes none in those of Services. */}}
+{{- printf "%s-proxy" ($base | replace "." "-" | trunc 57 | trimSuffix "-") -}}
 {{- end -}}
+{{- end -}}
+
+{{- define "bunting.replicas" -}}
+{{- hasKey .Values "replicaCount" | ternary .Values.replicaCount .Values.replicas -}}
 {{- end -}}
 
 {{- define "bunting.serviceAccountName" -}}
@@ -27,7 +32,7 @@
 {{/* What never changes in the life of a release: selectors of a Deployment are immutable. */}}
 {{- define "bunting.selectorLabels" -}}
 app.kubernetes.io/name: bunting-proxy
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{/* Takes (list $ labels): the chart's labels win over those of values. */}}
@@ -38,19 +43,19 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $_ := set $own "app.kubernetes.io/version" $root.Chart.AppVersion -}}
 {{- $_ := set $own "app.kubernetes.io/managed-by" $root.Release.Service -}}
 {{- $_ := set $own "helm.sh/chart" (printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_") -}}
-{{- toYaml (merge $own (index . 1) $root.Values.commonLabels) -}}
+{{- toYaml (merge $own (index . 1 | default dict) ($root.Values.commonLabels | default dict)) -}}
 {{- end -}}
 
 {{/* Without versions: the Pods of an unchanged template stay when only the chart changes. */}}
 {{- define "bunting.podLabels" -}}
 {{- $own := include "bunting.selectorLabels" . | fromYaml -}}
 {{- $_ := set $own "app.kubernetes.io/part-of" "bunting" -}}
-{{- toYaml (merge $own .Values.podLabels .Values.commonLabels) -}}
+{{- toYaml (merge $own (.Values.podLabels | default dict) (.Values.commonLabels | default dict)) -}}
 {{- end -}}
 
 {{/* `off` and `on` without quotes are booleans in YAML. */}}
 {{- define "bunting.switch" -}}
-{{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else }}{{ . }}{{ end -}}
+{{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else }}{{ default "off" . }}{{ end -}}
 {{- end -}}
 
 {{- define "bunting.tlsSecretName" -}}
@@ -63,6 +68,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "bunting.options" -}}
 {{- $tls := .Values.tls -}}
 {{- $auth := .Values.auth -}}
+{{- $given := .Values.options | default dict -}}
 {{- $mode := include "bunting.switch" $tls.mode -}}
 {{- $management := include "bunting.switch" $tls.management -}}
 {{- $clients := include "bunting.switch" $tls.clients.auth -}}
@@ -90,11 +96,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- fail "tls.clients.caSecretName has no effect while tls.clients.auth is off" -}}
 {{- end -}}
 {{- range $name, $value := $chosen -}}
-{{- if hasKey $.Values.options $name -}}
+{{- if hasKey $given $name -}}
 {{- fail (printf "options.%s: the values `tls` and `auth` set that option as well; leave one of the two out" $name) -}}
 {{- end -}}
 {{- end -}}
-{{- merge $chosen .Values.options | toJson -}}
+{{- merge $chosen $given | toJson -}}
 {{- end -}}
 
 {{/* TLS of the management port: off, on or both. */}}
@@ -115,7 +121,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- $_ := set $endpoint "tlsConfig" $tls -}}
 {{- end -}}
-{{- toYaml (list (merge (deepCopy $monitor.endpoint) $endpoint)) -}}
+{{- toYaml (list (merge (deepCopy ($monitor.endpoint | default dict)) $endpoint)) -}}
 {{- end -}}
 
 {{/* The arguments of the proxy as a JSON array; options in the order of their names, each value checked. */}}
@@ -126,7 +132,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $text := include "bunting.optionText" (dict "name" $name "value" $value "option" (get $table $name)) -}}
 {{- $args = append $args (printf "--%s=%s" $name $text) -}}
 {{- end -}}
-{{- concat $args .Values.extraArgs | toJson -}}
+{{- concat $args (.Values.extraArgs | default list) | toJson -}}
 {{- end -}}
 
 {{/* YAML numbers are floats here, and would be written with an exponent from a million on. */}}
@@ -163,7 +169,8 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- $root := index . 0 -}}
 {{- $name := index . 1 -}}
 {{- $default := (index ($root.Files.Get "files/options.json" | fromJson) $name).default -}}
-{{- include "bunting.milliseconds" (ternary (get $root.Values.options $name) $default (hasKey $root.Values.options $name) | toString) -}}
+{{- $given := $root.Values.options | default dict -}}
+{{- include "bunting.milliseconds" (ternary (get $given $name) $default (hasKey $given $name) | toString) -}}
 {{- end -}}
 
 {{- define "bunting.terminationGracePeriodSeconds" -}}
