@@ -144,4 +144,14 @@ describe("the Helm charts in clusters that others have set up", () => {
     const { stdout } = await helm(args, { values: { replicaCount: 5 } });
     expect(stdout).to.contain("5 replicas of ");
   });
+
+  it("check FeatureFlags by what the oldest API server understands that the operator's chart accepts", async () => {
+    const manifests = await render({}, "o", "flags", operatorChartFolder);
+    const policies = manifests.filter(({ kind }) => kind === "ValidatingAdmissionPolicy");
+    expect(policies).to.not.be.empty;
+    // Functions of CEL since 1.31, which refuse the whole policy before the version after the one that brought them.
+    const younger =
+      /\b(?:transform(?:List|Map|MapEntry)|ip|cidr|isIP|isCIDR|format|semver)\(|\.(?:all|exists|existsOne)\(\s*\w+,\s*\w+,/;
+    for (const policy of policies) expect(JSON.stringify(policy.spec)).to.not.match(younger);
+  });
 });
