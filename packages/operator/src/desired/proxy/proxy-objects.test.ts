@@ -304,11 +304,19 @@ describe("the objects of the proxy", () => {
     });
   });
 
-  it("keep half of the replicas while nodes are drained", () => {
-    const kept = [0, 1, 2, 5].map(
-      (replicas) => objectsOf({ replicas })["PodDisruptionBudget"]?.spec["minAvailable"],
-    );
-    expect(kept).to.deep.equal([0, 0, 1, 2]);
+  it("keep half of the replicas while nodes are drained, and no node where others have scaled it to a single one", () => {
+    const spec = objectsOf()["PodDisruptionBudget"]?.spec;
+    // Kubernetes rounds it up: of one replica one may go, of five three.
+    expect(spec).to.include({ maxUnavailable: "50%" }).and.not.have.property("minAvailable");
+    expect(objectsOf({ replicas: 5 })["PodDisruptionBudget"]?.spec).to.deep.equal(spec);
+  });
+
+  it("tell service meshes that calls are gRPC where they are plaintext, TLS where nothing else is served, and nothing where both are", () => {
+    const told = (["plain", "both", "secured"] as const).map((access) => {
+      const [port] = objectsOf({ access })["Service"]?.spec["ports"] as readonly [Spec];
+      return port["appProtocol"];
+    });
+    expect(told).to.deep.equal(["grpc", undefined, "https"]);
   });
 
   it("have the annotations of the rollout, if there are some", () => {

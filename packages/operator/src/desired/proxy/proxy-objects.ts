@@ -36,7 +36,7 @@ export function proxyObjects(
 }
 
 /** The Service by which sidecars reach the proxy. The management port is in none: what is read there is read of one Pod. */
-function proxyService({ namespace, ports }: ProxySettings): DesiredObject {
+function proxyService({ namespace, ports, access = "plain" }: ProxySettings): DesiredObject {
   return {
     apiVersion: "v1",
     kind: "Service",
@@ -49,21 +49,30 @@ function proxyService({ namespace, ports }: ProxySettings): DesiredObject {
           port: ports.sync,
           targetPort: ports.sync,
           protocol: "TCP",
-          appProtocol: "grpc",
+          ...appProtocols[access],
         },
       ],
     },
   };
 }
 
-/** Half of the replicas stay while nodes are drained. A single one does not keep its node: agents serve on without it. */
-function proxyDisruptionBudget({ namespace, replicas }: ProxySettings): DesiredObject {
+/**
+ * What proxies of service meshes are told: they take `grpc` for plaintext, and find out by themselves, connection by connection, where nothing says
+ * what it is.
+ */
+const appProtocols = { plain: { appProtocol: "grpc" }, both: {}, secured: { appProtocol: "https" } };
+
+/**
+ * Half of the replicas stay while nodes are drained, however many others scale it to. A single one does not keep its node: agents serve on without it.
+ */
+function proxyDisruptionBudget({ namespace }: ProxySettings): DesiredObject {
   return {
     apiVersion: "policy/v1",
     kind: "PodDisruptionBudget",
     metadata: { name: proxyNames.disruptionBudget, namespace, labels: managedLabels },
     spec: {
-      minAvailable: Math.floor(replicas / 2),
+      // Rounded up: of a single one, it may go.
+      maxUnavailable: "50%",
       // A proxy that is not ready does not keep its node from being drained.
       unhealthyPodEvictionPolicy: "AlwaysAllow",
       selector: { matchLabels: podSelector },
