@@ -14,6 +14,7 @@ import { proxyWatches } from "@bunting/operator/internal/controllers/proxy/proxy
 import type { ProxySettings } from "@bunting/operator/internal/desired/proxy/proxy-settings.js";
 import type { SourcePlan } from "@bunting/operator/internal/sources/source-plan.js";
 import { expect } from "chai";
+import { parse } from "yaml";
 import { ManualClock } from "../support/manual-clock.js";
 import { eventually } from "../support/event-queue.js";
 import { OperatorWorld } from "./support/operator-world.js";
@@ -23,6 +24,7 @@ const recorded = path.join(
   import.meta.dirname,
   "../fixtures/stock-operator/proxy-objects-managed-fields.json",
 );
+const root = path.join(import.meta.dirname, "../..");
 const { Deployment, Service, PodDisruptionBudget, NetworkPolicy } = resourceTypes;
 const pods = { group: "", version: "v1", plural: "pods" };
 
@@ -331,6 +333,30 @@ describe("the operator's proxy on a real API server", function () {
     );
     expect(imageOf(live)).to.equal("registry.example/argo:1");
     expect(specOf(live)?.replicas).to.equal(7);
+  });
+
+  it("keeps where its Pods run and what they may use, as docs/operate/operator.md has somebody apply it", async () => {
+    await deploy();
+    const page = readFileSync(path.join(root, "docs/operate/operator.md"), "utf8");
+    const [, text = ""] = /\n### Nodes and resources of the proxy\n[^]*?```yaml\n([^]*?)```/.exec(page) ?? [];
+    const { metadata, ...applied } = parse(text) as KubeObject;
+    const scope = { type: Deployment, namespace: world.namespace, name: "flagd-proxy" };
+    const object = { ...applied, metadata: { ...metadata, namespace: world.namespace } };
+    const placed = specOf(object)?.template.spec;
+    const { client } = world.connected;
+    await client.apply(scope, object, { fieldManager: "kubectl", force: true }, world.signal);
+    await world.edit(Deployment, "flagd-proxy", container({ args: ["edited"] }));
+    const live = await world.until(
+      Deployment,
+      "flagd-proxy",
+      (each) => specOf(each)?.template.spec.containers[0]?.args[0] === "start",
+      "the edit is put back",
+    );
+    const pod = specOf(live)?.template.spec;
+    expect(placed?.containers[0]).to.have.nested.property("resources.limits.cpu");
+    expect(pod?.containers[0]).to.deep.include(placed?.containers[0]);
+    expect({ ...placed, ...pod }).to.deep.equal(pod);
+    expect({ ...pod, ...placed, containers: [] }).to.deep.equal({ ...pod, containers: [] });
   });
 
   it("leaves objects of its names that are not its own, and makes nothing beside them", async () => {
