@@ -1,4 +1,7 @@
 import { expect } from "chai";
+import { cpSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { TempDirectory } from "../support/temp-directory.js";
 import { chartFolder, helm, operatorChartFolder, refusal, render, type Manifest } from "./support/chart.js";
 import { skipWithout } from "./support/tool.js";
 
@@ -92,6 +95,28 @@ describe("the Helm charts in clusters that others have set up", () => {
       });
     });
   }
+
+  it("are parts of another chart, which switches each on and off", async () => {
+    const directory = new TempDirectory();
+    try {
+      const dependencies = Object.entries(charts).map(([name, chart]) => {
+        cpSync(chart, directory.file(path.join("charts", name)), { recursive: true });
+        return { name, version: "*", condition: `${name}.enabled` };
+      });
+      const own = { apiVersion: "v2", name: "platform", version: "1.0.0", dependencies };
+      writeFileSync(directory.file("Chart.yaml"), JSON.stringify(own));
+      const values = {
+        global: { team: "a" },
+        bunting: { enabled: true },
+        "bunting-operator": { enabled: false },
+      };
+      const manifests = await render(values, "p", "flags", path.dirname(directory.file("Chart.yaml")));
+      const deployments = manifests.filter(({ kind }) => kind === "Deployment");
+      expect(deployments.map(({ metadata }) => metadata.name)).to.deep.equal(["p-bunting-proxy"]);
+    } finally {
+      directory.remove();
+    }
+  });
 
   it("refuse a NetworkPolicy of the proxy that would not let it reach the API server", async () => {
     expect(await refusal({ networkPolicy: null })).to.contain("at '': missing property 'networkPolicy'");

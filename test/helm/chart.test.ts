@@ -460,8 +460,12 @@ describe("the Helm chart", () => {
         ),
       ];
     };
-    // replicaCount is another name of replicas.
-    const optional = ["/replicaCount has no default", "/resources/claims has no default"];
+    // replicaCount is another name of replicas, and enabled is for charts that depend on this one.
+    const optional = [
+      "/enabled has no default",
+      "/replicaCount has no default",
+      "/resources/claims has no default",
+    ];
     expect(differences(schema, values, "")).to.deep.equal(optional);
   });
 });

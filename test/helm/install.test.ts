@@ -282,6 +282,37 @@ describe("the Helm chart on a real API server", () => {
     await cluster().kubectl(["delete", "-f", "-"], stdout);
   });
 
+  it("is installed by somebody who has rights in one namespace alone, which include those of the proxy", async () => {
+    const team = "team";
+    const group = "rbac.authorization.k8s.io";
+    const roles = `/apis/${group}/v1/namespaces/${team}`;
+    const every = ["get", "list", "watch", "create", "update", "patch", "delete"];
+    const reading = ["get", "list", "watch"];
+    await cluster().api.create("/api/v1/namespaces", { metadata: { name: team } });
+    await cluster().api.create(`${roles}/roles`, {
+      metadata: { name: "dev" },
+      rules: [
+        { apiGroups: ["", "apps", "networking.k8s.io", "policy", group], resources: ["*"], verbs: every },
+        { apiGroups: ["core.openfeature.dev"], resources: ["featureflags"], verbs: reading },
+        { apiGroups: ["bunting.dev"], resources: ["injections"], verbs: reading },
+      ],
+    });
+    await cluster().api.create(`${roles}/rolebindings`, {
+      metadata: { name: "dev" },
+      roleRef: { apiGroup: group, kind: "Role", name: "dev" },
+      subjects: [{ apiGroup: group, kind: "User", name: "dev" }],
+    });
+    const as = async (...args: readonly string[]): Promise<string> => {
+      const { code, stderr } = await helm([...args, "--namespace", team, "--kube-as-user", "dev"], {
+        kubeconfig: cluster().kubeconfig,
+      });
+      return `${stderr}${String(code)}`;
+    };
+    const settings = ["--set", "crds.install=false", "--set", `rbac.watchNamespaces={${team}}`];
+    expect(await as("install", "flags", chartFolder, ...settings)).to.equal("0");
+    expect(await as("uninstall", "flags")).to.equal("0");
+  });
+
   it("makes Pods that the restricted profile admits", async () => {
     const { spec } = (one(await render(), "Deployment").spec as { template: Manifest }).template;
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "proxy", namespace }, spec };
