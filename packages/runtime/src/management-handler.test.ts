@@ -14,6 +14,8 @@ describe("managementHandler", () => {
     const registry = createRegistry(false);
     new Counter({ name: "demo_total", help: "A demo.", registers: [registry] }).inc(3);
     server = createServer(managementHandler(() => readiness, registry));
+    // fetch loses the rest of an answer that it is slow to read, once the server ends the idle connection: undici, 5 s on a busy machine.
+    server.keepAliveTimeout = 0;
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
