@@ -4,7 +4,7 @@ import { pushSentence } from "./push-sentence.js";
 import { digest, evidence, inputs, record, told, wholeDigest } from "./push.fixture.js";
 
 const settings = inputs().settings;
-const observed = { digest, wave: 1, peak: 2, settledMs: 1_000_000 - 60_000 };
+const observed = { digest, wave: 1, reach: 100, peak: 2, settledMs: 1_000_000 - 60_000 };
 
 function shown({ record: { phase, wave, reach }, takesWhole, why }: PushVerdict): string {
   return `${phase} ${wave} ${reach} ${why}${takesWhole ? " takes" : ""}`;
@@ -82,7 +82,11 @@ describe("the next step of a rollout", () => {
     ["begins the next wave after the time of observation", { watch: observed }, "Progressing 2 1000 over"],
     [
       "begins no wave that has less than the one before",
-      { before: record({ reach: 4_712 }), evidence: evidence(told({ reach: 4_712 })), watch: observed },
+      {
+        before: record({ reach: 4_712 }),
+        evidence: evidence(told({ reach: 4_712 })),
+        watch: { ...observed, reach: 4_712 },
+      },
       "Progressing 2 4712 over",
     ],
     [
@@ -91,7 +95,7 @@ describe("the next step of a rollout", () => {
         settings: { ...settings, waves: [25, 50, 75] },
         before: record({ wave: 2, reach: 1_000 }),
         evidence: evidence(told({ reach: 1_000 })),
-        watch: { ...observed, wave: 2 },
+        watch: { ...observed, wave: 2, reach: 1_000 },
       },
       "Progressing 1 2500 over",
     ],
@@ -105,7 +109,7 @@ describe("the next step of a rollout", () => {
       {
         before: record({ wave: 2, reach: 1_000 }),
         evidence: evidence(told({ reach: 1_000 })),
-        watch: { ...observed, wave: 2 },
+        watch: { ...observed, wave: 2, reach: 1_000 },
       },
       "Whole 3 0 over takes",
     ],
@@ -208,7 +212,7 @@ describe("the next step of a rollout", () => {
       {
         before: undefined,
         evidence: evidence(told({ agents: 0, wave: 0, current: 0, reach: 0 })),
-        watch: { ...observed, wave: 0, peak: 0 },
+        watch: { ...observed, wave: 0, reach: 0, peak: 0 },
       },
       "Whole 3 0 nobody takes",
     ],
@@ -238,7 +242,7 @@ describe("the next step of a rollout", () => {
     ],
     [
       "is for all where nobody has asked for the time of observation",
-      { before: undefined, evidence: evidence(), watch: { ...observed, wave: 0, peak: 0 } },
+      { before: undefined, evidence: evidence(), watch: { ...observed, wave: 0, reach: 0, peak: 0 } },
       "Whole 3 0 nobody takes",
     ],
   ];

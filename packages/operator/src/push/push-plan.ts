@@ -1,5 +1,5 @@
 import type { FlagRolloutPhase, FlagRolloutStatus } from "@bunting/featureflags/resources";
-import { lookAtWave, reachOf, type WaveLook, type WaveWatch } from "./push-wave.js";
+import { lookAtWave, reachOf, watchOf, type WaveLook, type WaveWatch } from "./push-wave.js";
 import type { PushEvidence } from "./told-push.js";
 
 /** What is stored of a rollout, but for the whole version. */
@@ -80,13 +80,12 @@ export function nextPush(inputs: PushInputs): PushVerdict {
   const { event, why, look } = nextEvent(record, inputs);
   const phase = transitions[record.phase][event];
   const agents = Math.max(record.agents, evidence?.agents ?? 0);
-  const observed = look?.watch ?? unobserved(event, record, inputs.watch);
-  const watch = event === "advance" ? undefined : observed;
+  // It stays until the next wave is written, which may have to wait.
+  const watch = look?.watch ?? unobserved(event, record, inputs.watch);
   const tried = record.wave === 0 ? 0 : Math.max(record.tried, watch?.peak ?? 0);
   const rest = { why, watch, againMs: againMs(phase ?? record.phase, why, look) };
   if (phase === undefined) return { record: { ...record, agents, tried }, takesWhole: false, ...rest };
   if (phase === "Whole") {
-    // What was observed stays until this is written, which may have to wait.
     return {
       record: wholeRecord(inputs, evidence?.agents ?? 0),
       takesWhole: true,
@@ -101,11 +100,11 @@ export function nextPush(inputs: PushInputs): PushVerdict {
 /** A wave that nobody looks at for now is observed anew afterwards, and still misses the agents that it has had, unless somebody has had it go on without them. */
 function unobserved(
   event: PushEvent,
-  { digest, wave }: PushRecord,
+  record: PushRecord,
   watch: WaveWatch | undefined,
 ): WaveWatch | undefined {
-  const isOfWave = watch?.digest === digest && watch.wave === wave;
-  return isOfWave && event !== "resume" ? { ...watch, settledMs: undefined } : undefined;
+  const before = watchOf(record, watch);
+  return before && event !== "resume" ? { ...before, settledMs: undefined } : undefined;
 }
 
 function wholeRecord({ digest, resumed, settings }: PushInputs, agents: number): PushRecord {

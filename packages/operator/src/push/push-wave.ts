@@ -7,6 +7,8 @@ const buckets = 10_000;
 export interface WaveWatch {
   readonly digest: string;
   readonly wave: number;
+  /** Tells waves apart that have one number, as the percentages were edited meanwhile. */
+  readonly reach: number;
   /** The most agents of it that were there at once. */
   readonly peak: number;
   /** Since when there has been nothing to complain of, in ms; undefined while there is. */
@@ -42,15 +44,23 @@ export function reachOf(percent: number, lowest: number, before: number): number
   return Math.max(Math.floor((percent * buckets) / 100), lowest + 1, before);
 }
 
+/** What is remembered of this very wave. */
+export function watchOf(
+  { digest, wave, reach }: Pick<WaveWatch, "digest" | "wave" | "reach">,
+  watch: WaveWatch | undefined,
+): WaveWatch | undefined {
+  return watch?.digest === digest && watch.wave === wave && watch.reach === reach ? watch : undefined;
+}
+
 /** Looks at what is under way: the wave is over after it has been as it should be for the time of observation. */
 export function lookAtWave(inputs: WaveInputs): WaveLook {
-  const { digest, wave, evidence, observeMs, nowMs } = inputs;
-  const before = inputs.watch?.digest === digest && inputs.watch.wave === wave ? inputs.watch : undefined;
+  const { digest, wave, reach, evidence, observeMs, nowMs } = inputs;
+  const before = watchOf(inputs, inputs.watch);
   const peak = Math.max(before?.peak ?? 0, inputs.tried, evidence.wave);
   const is = wave === 0 ? beforeWaves(inputs) : duringWave(inputs, peak);
   const isSettled = is === "observed";
   const settledMs = isSettled ? (before?.settledMs ?? nowMs) : undefined;
-  const watch = { digest, wave, peak, settledMs };
+  const watch = { digest, wave, reach, peak, settledMs };
   if (settledMs === undefined) return { is, watch };
   const leftMs = settledMs + observeMs - nowMs;
   if (leftMs > 0) return { is, watch, leftMs };

@@ -384,6 +384,22 @@ describe("FlagRollouts", () => {
     expect(world.shown).to.equal("2 Whole 2 0 True");
   });
 
+  it("begins the next wave as soon as it may, where something else of the FeatureFlag is changed while the proxies are asked", async () => {
+    world.edit(2, { waves: [1, 10], observe: "20s" });
+    await pass(10_000);
+    await changed();
+    await pass(20_000);
+    expect(world.shown).to.equal("2 Progressing 1 100 False");
+    let conflicts = 0;
+    world.meanwhile = () => {
+      conflicts++;
+      world.annotate({ other: "1" });
+    };
+    await pass(8_000);
+    expect(conflicts).to.equal(1);
+    expect(world.shown).to.equal("2 Progressing 2 1000 False");
+  });
+
   it("leaves no version behind that holds edits up, where nobody asks the proxies any more", async () => {
     await replaceOperator(false);
     expect(world.object?.status).to.deep.equal({});
