@@ -400,6 +400,20 @@ describe("FlagRollouts", () => {
     expect(world.shown).to.equal("2 Progressing 2 1000 False");
   });
 
+  it("calls no rollout halted that it has ended, where nobody asks the proxies any more", async () => {
+    await pass(10_000);
+    world.edit(2);
+    await changed();
+    world.says = { refusals: 1 };
+    await pass(12_000);
+    await replaceOperator(false);
+    expect(await halted()).to.deep.equal([haltedSeries]);
+    world.edit(3);
+    await changed();
+    expect(world.object?.status).to.deep.equal({});
+    expect(await halted()).to.deep.equal([]);
+  });
+
   it("leaves no version behind that holds edits up, where nobody asks the proxies any more", async () => {
     await replaceOperator(false);
     expect(world.object?.status).to.deep.equal({});

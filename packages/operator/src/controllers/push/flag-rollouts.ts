@@ -142,8 +142,10 @@ export class FlagRollouts implements Runnable {
     }
     const digest = await runInSlices(digestingDocument(document));
     const stored = this.#trusted(key, readFlagRolloutStatus(object.status?.rollout));
-    if (this.#reports === undefined && !isStopped(stored, digest, object))
+    if (this.#reports === undefined && !isStopped(stored, digest, object)) {
+      this.#notices.is(key, undefined);
       return this.#takeBack(target, object, signal);
+    }
     const isNew = stored !== undefined && stored.whole.digest !== digest;
     const evidence = isNew ? await this.#evidence(key, digest, signal) : undefined;
     return this.#advance(
