@@ -88,13 +88,38 @@ describe("the Helm charts in clusters that others have set up", () => {
           [{ podDisruptionBudget: null }, "at '': missing property 'podDisruptionBudget'"],
           [{ image: { digest: "latest" } }, "at '/image/digest': 'latest' does not match pattern"],
           [{ fullnameOverride: "My.Flags" }, "at '/fullnameOverride': 'My.Flags' does not match pattern"],
-          [{ extraEnv: [{ name: "A", value: 1 }] }, "at '/extraEnv/0/value': got number, want string"],
+          [{ extraEnv: [{ name: "A", value: 1 }] }, "at '/extraEnv/0/value': got number, want"],
         ] as const) {
           expect(await refusal(values, chart)).to.contain(sentence);
         }
       });
     });
   }
+
+  it("keep dots in what is no Service: a release with a Service of another name keeps its objects", async () => {
+    for (const [release, name] of [
+      ["flags.v2", "flags.v2-bunting-operator"],
+      // The last character that is left of it is the dot.
+      [`${"a".repeat(50)}.b`, "a".repeat(50)],
+    ] as const) {
+      const values = { service: { name: "webhooks" } };
+      const manifests = await render(values, release, "flags", operatorChartFolder);
+      const deployments = manifests.filter(({ kind }) => kind === "Deployment");
+      expect(deployments.map(({ metadata }) => metadata.name)).to.deep.equal([name]);
+    }
+  });
+
+  it("take variables whose value is left empty", async () => {
+    for (const chart of Object.values(charts)) {
+      const manifests = await render(
+        { extraEnv: [{ name: "HTTP_PROXY", value: null }] },
+        "r",
+        "flags",
+        chart,
+      );
+      expect(JSON.stringify(specOf(manifests, "Deployment"))).to.contain('"HTTP_PROXY"');
+    }
+  });
 
   it("are parts of another chart, which switches each on and off", async () => {
     const directory = new TempDirectory();

@@ -3,7 +3,7 @@
 {{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
-{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | replace "." "-" | trunc 51 | trimSuffix "-" -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 51 | trimAll "-." -}}
 {{- end -}}
 {{- end -}}
 
@@ -38,8 +38,9 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Helm allows dots in names of releases, and Kubernetes none in those of Services. Other names keep them, so that releases keep their objects. */}}
 {{- define "bunting-operator.serviceName" -}}
-{{- default (include "bunting-operator.fullname" .) .Values.service.name -}}
+{{- default (include "bunting-operator.fullname" . | replace "." "-") .Values.service.name -}}
 {{- end -}}
 
 {{- define "bunting-operator.image" -}}
