@@ -335,6 +335,55 @@ describe("the operator's proxy on a real API server", function () {
     expect(specOf(live)?.replicas).to.equal(7);
   });
 
+  it("leaves a minimum of available Pods to who applies one, and takes back the one of an edit or a backup: Kubernetes takes no second bound beside it", async () => {
+    const { client } = world.connected;
+    const { namespace } = world;
+    const name = "flagd-proxy-pdb";
+    const scope = { type: PodDisruptionBudget, namespace, name };
+    const budget = { apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name, namespace } };
+    const boundsOf = (object: KubeObject | undefined): readonly unknown[] => {
+      const spec = (object as { readonly spec?: Readonly<Record<string, unknown>> } | undefined)?.spec;
+      return [spec?.["minAvailable"], spec?.["maxUnavailable"]];
+    };
+    const has = (min: unknown, max: unknown, what: string): Promise<KubeObject> =>
+      world.until(
+        PodDisruptionBudget,
+        name,
+        (object) => String(boundsOf(object)) === String([min, max]),
+        what,
+      );
+    const labels = { "app.kubernetes.io/managed-by": "open-feature-operator" };
+    const selector = { matchLabels: { ...labels, "app.kubernetes.io/name": "flagd-proxy" } };
+    const restored = {
+      ...budget,
+      metadata: { name, namespace, labels },
+      spec: { minAvailable: 1, selector },
+    };
+    await client.create({ type: PodDisruptionBudget, namespace }, restored, world.signal, {
+      query: { fieldManager: "velero-server" },
+    });
+    await deploy();
+    await has(undefined, "50%", "that of the backup is ours");
+    const spec = { minAvailable: 2, maxUnavailable: null };
+    await world.edit(PodDisruptionBudget, name, { spec });
+    await has(undefined, "50%", "the edit is taken back");
+    const { resourceVersion } = (await world.find(PodDisruptionBudget, name))?.metadata ?? {};
+    controller.changed();
+    await eventually(() => controller.isIdle, "it has nothing to do");
+    expect((await world.find(PodDisruptionBudget, name))?.metadata.resourceVersion).to.equal(resourceVersion);
+    await client.delete(scope, world.signal);
+    const argo = { ...budget, metadata: { name, namespace, labels }, spec: { minAvailable: 2, selector } };
+    await client.apply(scope, argo, { fieldManager: "argocd-controller", force: true }, world.signal);
+    await world.edit(Deployment, "flagd-proxy", container({ args: ["edited"] }));
+    await world.until(
+      Deployment,
+      "flagd-proxy",
+      (object) => specOf(object)?.template.spec.containers[0]?.args[0] === "start",
+      "the Deployment is put back",
+    );
+    expect(boundsOf(await world.find(PodDisruptionBudget, name))).to.deep.equal([2, undefined]);
+  });
+
   it("keeps where its Pods run and what they may use, as docs/operate/operator.md has somebody apply it", async () => {
     await deploy();
     const page = readFileSync(path.join(root, "docs/operate/operator.md"), "utf8");

@@ -144,6 +144,9 @@ function applied(
 
 function leaving(desired: DesiredObject, { field, manager }: FieldConflict): DesiredObject {
   const object = withoutField(desired, field);
+  // Of the two bounds of a PodDisruptionBudget, only one may be set.
+  if (field === ".spec.minAvailable" && object !== undefined)
+    return withoutField(object, ".spec.maxUnavailable") ?? object;
   if (object !== undefined) return object;
   // Applied with force, it would be taken from its manager.
   throw new Error(`the field ${field}, which ${manager} applies, was not found in what is applied`);

@@ -73,6 +73,8 @@ function proxyDisruptionBudget({ namespace }: ProxySettings): DesiredObject {
     spec: {
       // Rounded up: of a single one, it may go.
       maxUnavailable: "50%",
+      // The other bound must not stay where somebody has set it: with both, the object would be refused.
+      minAvailable: null,
       // A proxy that is not ready does not keep its node from being drained.
       unhealthyPodEvictionPolicy: "AlwaysAllow",
       selector: { matchLabels: podSelector },
