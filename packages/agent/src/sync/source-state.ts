@@ -37,21 +37,19 @@ export class SourceState {
   readonly #log: RateLimitedLog;
   #state: SourceStatus["state"] = "connecting";
   #since: number;
-  #protocol: SyncProtocol | undefined;
   #warning: string | undefined;
   #proxyLost: { readonly cause: StaleCause; readonly text: string } | undefined;
   #isEmpty = false;
   #remote: (() => SourceRemote) | undefined;
   #failure: SourceFailure | undefined;
-  /** Why no stream with the newest token begins, as it was logged; none if one has. */
-  readonly #unrenewed = new Set<string>();
+  /** Why no stream with the newest token begins, as it was logged; undefined if one has. */
+  #unrenewed: string | undefined;
 
   constructor(config: SourceConfig, options: SourceStateOptions) {
     this.#config = config;
     this.#options = options;
     this.#log = new RateLimitedLog(options.context.logger, options.context.clock);
     this.#since = options.context.clock.now();
-    this.#protocol = this.#memory.protocol;
   }
 
   status(): SourceStatus {
@@ -66,7 +64,7 @@ export class SourceState {
       advice: this.#error?.advice,
       cause: this.#cause(),
       proxyLost: this.#error === undefined ? this.#proxyLost?.text : undefined,
-      protocol: this.#protocol,
+      protocol: this.#memory.protocol,
       warning: this.#warning,
       isEmpty: this.#isEmpty,
       remote: this.#remote?.(),
@@ -86,8 +84,8 @@ export class SourceState {
   }
 
   speaks(protocol: SyncProtocol): void {
-    if (this.#protocol === protocol) return;
-    this.#protocol = this.#memory.protocol = protocol;
+    if (this.#memory.protocol === protocol) return;
+    this.#memory.protocol = protocol;
     // Another server, or one that does not say it.
     this.#proxyLost = undefined;
     this.#options.context.metrics.speaks(this.#config.sourceIndex, protocol);
@@ -188,7 +186,7 @@ export class SourceState {
       this.#failure?.reason !== reason || (advice !== undefined && advice !== this.#failure.advice);
     metrics.sourceFailed(this.#config.sourceIndex, reason);
     // The next stream begins with the newest token.
-    this.#unrenewed.clear();
+    this.#unrenewed = undefined;
     this.#options.receiver.contact?.(this.#config.sourceIndex, false);
     this.#failure = { reason, message, advice, isOver: false };
     if (reason === "not_found") this.#answeredEmpty();
@@ -234,7 +232,7 @@ export class SourceState {
   /** A stream with a newer token has taken over. */
   renewed(): void {
     this.#options.context.metrics.streamRenewed(this.#config.sourceIndex, "taken_over");
-    this.#unrenewed.clear();
+    this.#unrenewed = undefined;
     const text = "the token has changed: a stream with the new one has taken over";
     this.#log.info("renewed", this.#fields(), text, linesPerMinute);
   }
@@ -247,9 +245,8 @@ export class SourceState {
   renewalFailed(text: string, advice: string | undefined): void {
     this.#options.context.metrics.streamRenewed(this.#config.sourceIndex, "failed");
     const error = singleLine(cut(text));
-    if (this.#unrenewed.has(error)) return;
-    this.#unrenewed.clear();
-    this.#unrenewed.add(error);
+    if (error === this.#unrenewed) return;
+    this.#unrenewed = error;
     this.#log.warn(
       "renewal",
       { ...this.#fields(), error, ...(advice === undefined ? {} : { advice }) },

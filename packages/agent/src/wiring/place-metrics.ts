@@ -37,7 +37,7 @@ export interface ReportedPlaces {
   readonly served: readonly SourceConfig[];
   /** The sources that are served no more, or will not be. */
   readonly before: readonly SourceConfig[];
-  /** Of those that are served. */
+  /** The flags of the sources that are served. */
   readonly stored: StoredFlags;
 }
 

@@ -1,4 +1,5 @@
 import type { CallCounts, GrpcServer, Method } from "@bunting/rpc";
+import { RateLimitedLog, type Context } from "@bunting/runtime";
 import {
   defaultPeerMemoryBytes,
   type PeerMemory,
@@ -6,10 +7,9 @@ import {
   refusals,
   type DropReason,
 } from "@bunting/server";
+import type { ApiMetrics } from "../api/api-metrics.js";
 import { countReleased } from "../v8/collect-released.js";
 import type { AgentWiring } from "./agent-wiring.js";
-import { RateLimitedLog, type Context } from "@bunting/runtime";
-import type { ApiMetrics } from "../api/api-metrics.js";
 
 /** What all ports have in common. */
 export interface PortLimits {

@@ -44,7 +44,7 @@ export function reachOf(percent: number, lowest: number, before: number): number
   return Math.max(Math.floor((percent * buckets) / 100), lowest + 1, before);
 }
 
-/** What is remembered of this very wave. */
+/** The observation of this wave so far; undefined if the one that is remembered is of another. */
 export function watchOf(
   { digest, wave, reach }: Pick<WaveWatch, "digest" | "wave" | "reach">,
   watch: WaveWatch | undefined,

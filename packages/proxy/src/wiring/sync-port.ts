@@ -1,7 +1,7 @@
+import { reflectionService, type CallPacing, type Method } from "@bunting/rpc";
 import { ReadFairness, type PeerMemory, type PortListener, type TlsTermination } from "@bunting/server";
 import type { ProxyWiring } from "./proxy-wiring.js";
 import { endpointOf, type PortEvents } from "./sync-limits.js";
-import { reflectionService, type CallPacing, type Method } from "@bunting/rpc";
 import type { ConnectionAge } from "../service/connection-age.js";
 import { encryptionOf } from "../service/service-metrics.js";
 import type { SyncServices } from "./sync-services.js";

@@ -129,8 +129,7 @@ export class FlagRollouts implements Runnable {
     }
     if (object === undefined) return undefined;
     const { uid, resourceVersion } = object.metadata;
-    const version = resourceVersion === undefined ? {} : { resourceVersion };
-    const metadata = { namespace, name, ...(uid === undefined ? {} : { uid }), ...version };
+    const metadata = { namespace, name, uid, resourceVersion };
     const target: StatusTarget = { type: featureFlagType, kind: "FeatureFlag", metadata };
     if (rollout === undefined) return this.#takeBack(target, object, signal);
     const document = wellFormed(object);
@@ -202,7 +201,7 @@ export class FlagRollouts implements Runnable {
       this.#options.context.clock.now(),
     );
     if (status === undefined) return again;
-    // Who complains may be gone before a pause is over, as a Pod that is restarted is.
+    // An agent that complains may have gone when the pause is over: its Pod is restarted.
     const isHalt = status.isNews && verdict.record.phase === "Halted";
     const leftMs = isHalt ? 0 : this.#writer.pauseLeftMs(target, status.isNews ? "news" : "counts");
     if (leftMs > 0) return { requeueAfterMs: Math.min(leftMs, verdict.againMs ?? leftMs) };

@@ -6,11 +6,11 @@ import {
   type StoredRecord,
 } from "@bunting/backplane";
 import type { TopicKey } from "@bunting/protocol";
+import { Backoff } from "@bunting/runtime";
 import { contradicts, isSameInEarlierEpoch, knownOf, type Known } from "./known.js";
 import type { OwnerConfirmation } from "./owner-confirmation.js";
 import type { ReplicatedShared } from "./replicated-shared.js";
 import type { TopicHistory } from "./topic-history.js";
-import { Backoff } from "@bunting/runtime";
 
 /** The topic that records are taken for. */
 export interface FollowedTopic {
